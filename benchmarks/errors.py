@@ -1,0 +1,18 @@
+"""What can be wrong with questions and answers before any model is asked.
+
+BenchmarkError         every error of this package; the text is one line: expected, found, what to do
+├── DataError          a data folder, a row or a picture cannot be used; names the file and the row
+└── GoldError          a gold answer does not parse, or does not score 1 against itself
+"""
+
+
+class BenchmarkError(Exception):
+    """Root of the tree above."""
+
+
+class DataError(BenchmarkError):
+    """A data folder, row or picture cannot be used."""
+
+
+class GoldError(BenchmarkError):
+    """A gold answer is not of its task's type or fails against itself."""
