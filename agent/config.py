@@ -1,0 +1,196 @@
+"""Every knob of a run in one frozen object.
+
+A config is made at the edge, from a file and flags (`resolve`), or read back from a run directory
+(`from_json`); both validate with messages of one line. Inside it is plain values. Secrets are not
+part of it: keys come from the environment.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from agent.errors import ConfigError
+from sandbox.spec import DEFAULT_IMAGE, Limits, WallChoice
+
+Arm = Literal["code", "look", "blind"]
+"""`code`: the model sees the pictures and has the sandbox; `look`: pictures, no sandbox;
+`blind`: the sandbox with the pictures in it, none sent."""
+DialectName = Literal["auto", "tools", "fenced", "tags"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunConfig:
+    """The resolved settings of a run: what `config.json` holds and a resume uses again."""
+
+    benchmark: str
+    model: str = "scripted"
+
+    data: str | None = None
+    """Folder or name of the data; None where the benchmark has a default."""
+    split: str = "test"
+    tasks: tuple[str, ...] = ()
+    """Empty: all."""
+    ids: tuple[str, ...] = ()
+    """Empty: all."""
+    limit: int | None = None
+    """Keep the first N samples after `tasks` and `ids`."""
+    repeats: int = 1
+
+    base_url: str | None = None
+    api: Literal["chat"] = "chat"
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    """Of one reply; None leaves it to the server, within `token_limit`."""
+    extra_body: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    request_timeout: float = 300.0
+    """Seconds for one request."""
+
+    arm: Arm = "code"
+    dialect: DialectName = "auto"
+    max_turns: int = 5
+    """Replies of the model; the last one is asked for the answer, so one fewer outputs are seen."""
+    token_limit: int = 40_960
+    """Completion tokens with reasoning, summed over a sample."""
+    time_limit: float = 600.0
+    """Seconds of model thinking and cells, a sample; no queueing, box start or retry sleeps."""
+    system_prompt: str | None = None
+    """Text that replaces the built-in system prompt's first part."""
+    skills: tuple[str, ...] = ()
+    """Short texts put into the system prompt."""
+    max_images: int = 16
+    """Pictures in one request; older ones of the box become placeholders, the prompt's never."""
+    max_pixels: int = 2_359_296
+    """Pixels of one picture as sent (1536²); larger ones are shrunk and the scale is stated."""
+    max_image_bytes: int = 12_000_000
+    """Encoded bytes of all pictures in one request."""
+
+    sandbox: WallChoice = "auto"
+    image_tag: str = DEFAULT_IMAGE
+    runtime: str | None = None
+    memory_mb: int = 2048
+    cpus: float = 1.0
+    cell_seconds: float = 30.0
+
+    workers: int = 4
+    """Samples in flight."""
+    seed: int = 0
+
+    def limits(self) -> Limits:
+        """The limits of each box."""
+        return Limits(memory_mb=self.memory_mb, cpus=self.cpus, cell_seconds=self.cell_seconds)
+
+    def sample_seed(self, sample_id: str, repeat: int) -> int:
+        """The seed of one sample's box: 32 bits that depend on nothing but seed, id and repeat."""
+        text = json.dumps([self.seed, sample_id, repeat])
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values, tuples as lists."""
+        return dict(json.loads(json.dumps(asdict(self), allow_nan=False)))
+
+
+_AT_LEAST: dict[str, float] = {
+    "limit": 1,
+    "repeats": 1,
+    "temperature": 0,
+    "top_p": 0,
+    "max_tokens": 1,
+    "request_timeout": 0.001,
+    "max_turns": 1,
+    "token_limit": 1,
+    "time_limit": 0.001,
+    "max_images": 1,
+    "max_pixels": 1024,
+    "max_image_bytes": 10_000,
+    "memory_mb": 64,
+    "cpus": 0.01,
+    "cell_seconds": 0.01,
+    "workers": 1,
+}
+_NAMES = tuple(f.name for f in fields(RunConfig))
+
+
+def from_json(values: Mapping[str, Any], source: str = "config") -> RunConfig:
+    """A validated config from plain values; `source` is named in the message.
+
+    Raises:
+        ConfigError: an unknown name, a wrong type, a value out of range.
+    """
+    for name in values:
+        if name not in _NAMES:
+            raise ConfigError(_unknown(name, source))
+    if not values.get("benchmark"):
+        raise ConfigError(f"{source}: expected a benchmark, found none; see `pot list`")
+    config = _typed(values, source)
+    for name, least in _AT_LEAST.items():
+        value = getattr(config, name)
+        if value is not None and not least <= value < math.inf:  # nan is refused as well
+            expected = f"expected a finite number, at least {least:g}"
+            raise ConfigError(f"{source}: {_flag(name)} {expected}, found {value}")
+    return config
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """The settings of a TOML or JSON file, by their names with `-` or `_`.
+
+    Raises:
+        ConfigError: the file cannot be read or is not a table.
+    """
+    try:
+        text = path.read_text("utf-8")
+        loaded = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except OSError as error:
+        raise ConfigError(f"--config {path}: cannot be read ({error.strerror})") from error
+    except ValueError as error:  # both decoders' errors, and bytes that are not UTF-8
+        kind = "JSON" if path.suffix == ".json" else "TOML"
+        raise ConfigError(f"--config {path}: not {kind}: {error}".replace("\n", " ")) from error
+    if not isinstance(loaded, dict):
+        raise ConfigError(f"--config {path}: expected a table of settings, found a list or value")
+    return {str(key).replace("-", "_"): value for key, value in loaded.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
+def resolve(flags: Mapping[str, Any], file: Path | None = None) -> RunConfig:
+    """Flags that were given (not None) over the file's settings over the defaults.
+
+    Raises:
+        ConfigError: as `from_json` and `read_file`.
+    """
+    given = {name: value for name, value in flags.items() if value is not None}
+    from_file = read_file(file) if file else {}
+    if file:  # its own faults are named with its own path
+        from_json({"benchmark": given.get("benchmark", "cwi"), **from_file}, str(file))
+    return from_json({**from_file, **given}, "settings")
+
+
+def _typed(values: Mapping[str, Any], source: str) -> RunConfig:
+    # pydantic costs 0.1 s to import, which `pot --help` need not pay.
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return TypeAdapter(RunConfig).validate_python(dict(values))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(str(part) for part in first["loc"])
+        what = first["msg"].replace("Input should be", "expected")
+        found = str(first["input"])[:80]
+        raise ConfigError(f"{source}: {_flag(name)} {what}, found {found!r}") from error
+
+
+def _unknown(name: str, source: str) -> str:
+    near = difflib.get_close_matches(name, _NAMES, 1)
+    hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(_NAMES)}"
+    return f"{source}: unknown setting {name!r}{hint}"
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")

@@ -1,0 +1,36 @@
+"""What can go wrong with a run as a whole; each text is one line: expected, found, what to do.
+
+AgentError
+├── ConfigError        a setting or a config file cannot be used
+├── RunDirError        a run directory cannot be used: foreign, not empty, another config
+│   ├── RunDirBusy     another process holds it
+│   └── DiskFull       a record cannot be written; everything marked done is on disk
+└── NothingRan         no sample could be run at all: endpoint, key, box, data
+
+A fault of one sample is never one of these: it becomes a `Failure` in that sample's record.
+Faults of one model call are `agent.models.errors`, of a box `sandbox.errors`.
+"""
+
+
+class AgentError(Exception):
+    """Root of the tree above."""
+
+
+class ConfigError(AgentError):
+    """A setting is unknown, of the wrong type or out of range."""
+
+
+class RunDirError(AgentError):
+    """A run directory cannot be used as asked."""
+
+
+class RunDirBusy(RunDirError):
+    """Another process is writing to this run directory."""
+
+
+class DiskFull(RunDirError):
+    """No space left under the run directory."""
+
+
+class NothingRan(AgentError):
+    """The run stopped before any sample had a result, and why."""
