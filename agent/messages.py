@@ -31,6 +31,11 @@ class Image:
     original_height: int
 
     @property
+    def size(self) -> int:
+        """Encoded bytes."""
+        return len(self.data)
+
+    @property
     def sha256(self) -> str:
         return hashlib.sha256(self.data).hexdigest()
 

@@ -1,1 +1,100 @@
+"""The `pot` command: one module a subcommand; only the one that is asked for is imported."""
 
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from typer.main import get_command
+
+from agent.cli.problem import Problem
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("agent.cli.run", "Evaluate a model on a benchmark."),
+    "ask": ("agent.cli.ask", "Ask one question about pictures."),
+    "exec": ("agent.cli.exec", "Run cells in a box, one JSON line each."),
+    "parse": ("agent.cli.parse", "Show the code and the answer that a reply holds."),
+    "score": ("agent.cli.score", "Score a run again, or a file of responses."),
+    "build": ("agent.cli.build", "Make benchmark items with known answers."),
+    "mock-endpoint": ("agent.cli.mock_endpoint", "Serve a scripted model over real HTTP."),
+    "list": ("agent.cli.list", "List benchmarks and tasks."),
+    "doctor": ("agent.cli.doctor", "Say which walls work here and what is missing."),
+    "image": ("agent.cli.image", "Build the sandbox image."),
+    "report": ("agent.cli.report", "Write the report page of a run."),
+    "version": ("agent.cli.version", "Print the version."),
+}
+"""Name → module with a function `command` or a Typer `app`, one-line help."""
+
+STYLE: dict[str, Any] = {
+    "add_completion": False,
+    "rich_markup_mode": None,
+    "pretty_exceptions_enable": False,
+    "no_args_is_help": False,
+}
+"""How every command's Typer is made: plain help, no completion installer, our own error lines."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command line and gives its exit code; prints one line for what a user got wrong."""
+    if not arguments or arguments[0] in ("--help", "-h", "help"):
+        typer.echo(usage())
+        return 0 if arguments else 2
+    name = "version" if arguments[0] == "--version" else arguments[0]
+    try:
+        code = dispatch(name, arguments[1:])
+    except Problem as problem:
+        return complain(str(problem), problem.code)
+    except (typer.Abort, KeyboardInterrupt):
+        return complain("interrupted", 130)
+    except typer.TyperException as error:
+        return complain(f"{describe(error)} (see: pot {name} --help)", 2)
+    except BrokenPipeError:
+        # The reader of our output went away (`pot list | head`): not an error of ours. Python
+        # flushes stdout once more at exit, so give it somewhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    return code if isinstance(code, int) else 0
+
+
+def dispatch(name: str, arguments: Sequence[str]) -> object:
+    """Imports the one module that is needed and hands it the rest of the line."""
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"did you mean `pot {near[0]}`?" if near else "see: pot --help"
+        raise Problem(f"expected a command, found {name!r}; {hint}")
+    module = importlib.import_module(COMMANDS[name][0])
+    app = getattr(module, "app", None)
+    if app is None:
+        app = typer.Typer(**STYLE)
+        app.command(name=name)(module.command)
+    return get_command(app).main(list(arguments), prog_name=f"pot {name}", standalone_mode=False)
+
+
+def usage() -> str:
+    width = max(map(len, COMMANDS))
+    rows = [f"  {name:<{width}}  {text}" for name, (_, text) in COMMANDS.items()]
+    head = "potrunner: run program-of-thought agents on images in a sandbox."
+    tail = "Options of a command: pot COMMAND --help"
+    return "\n".join(["Usage: pot COMMAND [ARGS]...", "", head, "", "Commands:", *rows, "", tail])
+
+
+def describe(error: typer.TyperException) -> str:
+    """The parser's own sentence, with the option's name where it has one."""
+    formatted = getattr(error, "format_message", None)
+    return str(formatted()) if callable(formatted) else str(error)
+
+
+def complain(message: str, code: int) -> int:
+    """One line on stderr, whatever the message holds."""
+    print("pot: " + " ".join(message.split()), file=sys.stderr)  # noqa: T201
+    return code
+
+
+def main() -> None:
+    sys.exit(run(sys.argv[1:]))

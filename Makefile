@@ -1,0 +1,36 @@
+# `make demo` and `make test` need Python >= 3.11 (with venv) and make, nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: setup demo test check golden clean
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "setup: Python >= 3.11 expected, $$($(PYTHON) --version) found; run: make PYTHON=python3.11"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -c 'import os, shutil, sys; sys.exit(not os.path.samefile(sys.prefix, "$(VENV)"))'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+# Generated items, reference programs, a real sandbox, the result table and the report.
+demo: setup
+	$(BIN)/python -m agent.demo
+
+test: setup
+	$(BIN)/python -m pytest -q
+
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/basedpyright
+
+golden: setup
+	$(BIN)/python -m pytest -q --update-golden
+	git diff --stat -- tests
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache build dist *.egg-info demo-data

@@ -1,0 +1,5 @@
+"""`python -m agent` is `pot`."""
+
+from agent.cli import main
+
+main()
