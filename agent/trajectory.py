@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from agent.messages import Action, Message, Reply
 from benchmarks.sample import Score
@@ -74,3 +75,8 @@ class Result:
     failure: Failure | None
     seconds: float
     """Model thinking and cells; what the time limit counts."""
+    seed: int = 0
+    """Of the sample's boxes."""
+    choices: tuple[str, ...] = ()
+    """With `meta` and `target` what scoring needs besides the transcript."""
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
