@@ -105,9 +105,7 @@ async def run_sample(
             executions: list[Execution] = []
             sent = [dialect.assistant(reply)]
             if stop is None:
-                results = await _carry_out(actions, box, budget, executions, len(turns) + 1)
-                for execution in executions:
-                    watch(execution)
+                results, executions = await _carry_out(actions, box, budget, len(turns) + 1, watch)
                 left = config.max_turns - len(turns) - 1
                 sent += _ending(dialect.observation(tuple(results)), prompts.replies_left(left))
                 stop = _exhausted(budget)
@@ -163,11 +161,12 @@ async def _carry_out(
     actions: tuple[Action, ...],
     box: Box | None,
     budget: Budget,
-    executions: list[Execution],
     turn: int,
-) -> Results:
+    watch: Watch,
+) -> tuple[Results, list[Execution]]:
     """Runs the code of one reply in order; each action is answered by what it gave."""
     results: Results = []
+    executions: list[Execution] = []
     pictures = 1
     for action in actions:
         if isinstance(action, Malformed):
@@ -179,10 +178,11 @@ async def _carry_out(
             execution = await box.run(action.code, budget.cell_seconds)
             budget.count_cell(execution)
             executions.append(execution)
+            watch(execution)
             parts = await asyncio.to_thread(observe, execution, budget.config, turn, pictures)
             pictures += sum(isinstance(part, Image) for part in parts)
             results.append((action, parts))
-    return results
+    return results, executions
 
 
 def _exhausted(budget: Budget) -> Stop | None:

@@ -139,7 +139,7 @@ class Model(Protocol):
         """One reply.
 
         Raises:
-            agent.models.errors.ModelError: the server cannot be reached or refuses; retries are over.
+            agent.models.errors.ModelError: no reply could be had; retries are over.
         """
         ...
 
