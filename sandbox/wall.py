@@ -17,6 +17,9 @@ class Connection(Protocol):
 
     data_dir: str
     """Where the input files are, as seen in the box: `/mnt/data`, except on the process wall."""
+    work_dir: str
+    """The kernel's writable working directory, as seen in the box: `/work`, except on the process
+    wall."""
 
     async def read(self) -> bytes:
         """The next bytes from the supervisor; empty when the stream has ended."""
