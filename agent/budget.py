@@ -44,7 +44,7 @@ class Budget:
 
     @property
     def max_tokens(self) -> int | None:
-        """For the next request: never more than is left, never asked for when nobody set a limit."""
+        """For the next request: at most what is left; nothing where nobody set a limit."""
         if self.config.max_tokens is None:
             return None
         return max(1, min(self.config.max_tokens, self.tokens_left))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import math
 import struct
+import warnings
 import zlib
 from dataclasses import dataclass
 from typing import Literal
@@ -107,14 +108,16 @@ def _sizes(original: tuple[int, int], content: tuple[int, int], sent: tuple[int,
 def _open(data: bytes, name: str) -> Pillow.Image:
     """Opened and fully decoded, so that a truncated file is found here and nowhere later."""
     try:
-        opened = Pillow.open(io.BytesIO(data))
-        pixels = opened.width * opened.height
-        if pixels > MAX_INPUT_PIXELS or pixels == 0:
-            raise InputProblem(
-                f"{name}: expected 1 to {MAX_INPUT_PIXELS} pixels, found "
-                f"{opened.width}×{opened.height}; shrink the picture"
-            )
-        opened.load()
+        # Pillow warns of metadata that it skips; the pixels are what counts here.
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
+            opened = Pillow.open(io.BytesIO(data))
+            pixels = opened.width * opened.height
+            if not 0 < pixels <= MAX_INPUT_PIXELS:
+                raise InputProblem(
+                    f"{name}: expected 1 to {MAX_INPUT_PIXELS} pixels, found "
+                    f"{opened.width}×{opened.height}; shrink the picture"
+                )
+            opened.load()
     except UnidentifiedImageError:
         raise InputProblem(
             f"{name}: expected a picture (PNG, JPEG, WebP, GIF, TIFF, BMP), found {_looks(data)}; "
@@ -138,7 +141,8 @@ def _looks(data: bytes) -> str:
 def _orientation(opened: Pillow.Image) -> int:
     """EXIF's tag 274; 1 (upright) when absent, out of range or when the metadata is broken."""
     try:
-        value = opened.getexif().get(274, 1)
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
+            value = opened.getexif().get(274, 1)
     except (ValueError, SyntaxError, OSError, struct.error, UnicodeError):
         # The pixels are good; metadata that cannot be read asks for nothing.
         return 1

@@ -45,7 +45,7 @@ MODULES = modules()
 
 
 def imports(path: Path) -> set[str]:
-    """Every module that a file names in an import, inside functions too, type-checking blocks not."""
+    """Every module that a file imports, inside functions too, type-checking blocks not."""
     names: set[str] = set()
     tree = ast.parse(path.read_text(encoding="utf-8"))
     hidden = {

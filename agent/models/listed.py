@@ -1,4 +1,4 @@
-"""`Listed`: a model that gives the replies it was handed, in order. For demonstrations and tests."""
+"""`Listed`: a model that gives the replies it was handed, in order: for demonstrations, tests."""
 
 from __future__ import annotations
 
