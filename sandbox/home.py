@@ -1,0 +1,82 @@
+"""Where potrunner keeps what boxes mount: a folder of the user's cache home.
+
+Colima and Docker Desktop share only `$HOME` with their engine, so nothing that a box mounts may lie
+in `/tmp` or in site-packages: input files and a copy of the supervisor go here.
+"""
+
+from __future__ import annotations
+
+import compileall
+import hashlib
+import os
+import py_compile
+import shutil
+import tempfile
+from pathlib import Path
+
+from sandbox.errors import SandboxUnavailable
+
+SUPERVISOR = Path(__file__).parent / "supervisor"
+
+
+def cache_home() -> Path:
+    """`$XDG_CACHE_HOME/potrunner` or `~/.cache/potrunner`, made if missing.
+
+    Raises:
+        SandboxUnavailable: the folder cannot be made.
+    """
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    home = (Path(base) if base.startswith("/") else Path.home() / ".cache") / "potrunner"
+    try:
+        home.mkdir(mode=0o755, parents=True, exist_ok=True)
+    except OSError as error:
+        raise SandboxUnavailable(
+            f"expected a writable cache folder, found {home}: {error.strerror}; set XDG_CACHE_HOME "
+            "to a folder under your home directory"
+        ) from error
+    return home
+
+
+def staged_supervisor(source: Path = SUPERVISOR) -> Path:
+    """A read-only copy of the supervisor named by its content, with bytecode beside the sources."""
+    files = sorted(source.rglob("*.py"))
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(f"{file.relative_to(source)}\0".encode())
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    target = cache_home() / "supervisor" / digest.hexdigest()[:20]
+    if not target.is_dir():
+        _publish(source, files, target)
+    return target
+
+
+def _publish(source: Path, files: list[Path], target: Path) -> None:
+    """Copies into a sibling and renames, so that no box ever sees half a supervisor."""
+    target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(dir=target.parent, prefix=".draft-"))
+    try:
+        for file in files:
+            copy = draft / file.relative_to(source)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(file.read_bytes())
+        # Unchecked: the box mounts the folder read-only and could neither verify nor rewrite it.
+        compileall.compile_dir(
+            draft,
+            quiet=2,
+            stripdir=str(draft),
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )
+        make_readable(draft)
+        draft.rename(target)
+    except OSError:
+        shutil.rmtree(draft, ignore_errors=True)
+        if not target.is_dir():  # else another process published the same content first
+            raise
+
+
+def make_readable(folder: Path) -> None:
+    """0755 for folders and 0444 for files, whatever the umask was when they were made."""
+    for parent, _folders, files in os.walk(folder):
+        Path(parent).chmod(0o755)
+        for name in files:
+            (Path(parent) / name).chmod(0o444)
