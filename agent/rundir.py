@@ -1,0 +1,237 @@
+"""The run directory: the truth about a run, and nothing that cannot be derived again from it.
+
+config.json                 resolved settings and everything needed to know what was run
+samples/<id>.<repeat>.json  one record a sample, there only when whole
+images/<sha256>.<ext>       every picture once
+replies/                    what the model said (`agent.models.cache`)
+attempts/                   records that a later attempt replaced
+aside/                      files that could not be read, kept for a person to look at
+summary.json, report.html   derived
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, cast
+
+from agent.codec import CodecError, Load
+from agent.errors import RunDirBusy, RunDirError
+from agent.files import full_disk_named, safe_name, write_whole
+from agent.record import result_from_json, result_to_json
+from agent.trajectory import Result
+
+Key = tuple[str, int]
+"""Sample id and repeat."""
+Note = Callable[[str], None]
+"""Takes one line for the person who runs it."""
+
+_PICTURE = re.compile(r"[0-9a-f]{64}\.(png|jpg)")
+_FOLDERS = ("samples", "images", "replies")
+
+
+class RunDir:
+    """One run on disk. Making the object touches nothing; `create` and `open` do."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.samples = path / "samples"
+        self.images = path / "images"
+        self.replies = path / "replies"
+
+    @classmethod
+    def create(cls, path: Path, *, force: bool = False) -> RunDir:
+        """A new, empty run directory; with `force` in place of an old run.
+
+        Raises:
+            RunDirError: the path is taken by something else than an empty folder.
+        """
+        if path.is_dir() and any(path.iterdir()):
+            if not force:
+                hint = f"`--resume {path}` continues it, --force starts it again"
+                raise RunDirError(f"--out {path}: expected a new or empty folder; {hint}")
+            if not (path / "config.json").is_file():
+                raise RunDirError(f"--out {path}: not a run directory, so --force leaves it alone")
+        run = cls(path)
+        try:
+            with full_disk_named(path):
+                path.mkdir(parents=True, exist_ok=True)
+                with run.lock():
+                    run._empty()
+                    for name in _FOLDERS:
+                        (path / name).mkdir(exist_ok=True)
+        except OSError as error:
+            raise RunDirError(f"--out {path}: cannot be written ({error.strerror})") from error
+        return run
+
+    @classmethod
+    def open(cls, path: Path) -> RunDir:
+        """An existing run.
+
+        Raises:
+            RunDirError: no `config.json` in it.
+        """
+        if not (path / "config.json").is_file():
+            found = "a folder without one" if path.is_dir() else "no such folder"
+            raise RunDirError(f"{path}: expected a run directory (with config.json), found {found}")
+        run = cls(path)
+        for name in _FOLDERS:
+            (path / name).mkdir(exist_ok=True)
+        return run
+
+    @contextmanager
+    def lock(self) -> Generator[None]:
+        """Holds the run for this process; ends with it, however it ends.
+
+        Raises:
+            RunDirBusy: another process holds it.
+        """
+        handle = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                owner = os.read(handle, 100).decode("utf-8", "replace").strip() or "unknown"
+                text = f"{self.path}: in use by process {owner}; wait for it or stop it"
+                raise RunDirBusy(text) from error
+            with full_disk_named(self.path):
+                os.ftruncate(handle, 0)
+                os.write(handle, f"{os.getpid()}\n".encode())
+            yield
+        finally:
+            os.close(handle)
+
+    def write_json(self, name: str, value: Mapping[str, Any]) -> None:
+        """`config.json` or `summary.json`, whole or not at all."""
+        write_whole(self.path / name, _encode(value))
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        """Raises RunDirError when the file is missing or torn."""
+        try:
+            found = json.loads((self.path / name).read_bytes())
+        except (OSError, ValueError) as error:
+            raise RunDirError(f"{self.path / name}: cannot be read ({error})") from error
+        if not isinstance(found, dict):
+            raise RunDirError(f"{self.path / name}: expected an object")
+        return cast("dict[str, Any]", found)
+
+    def record_path(self, key: Key) -> Path:
+        return self.samples / f"{safe_name(key[0])}.{key[1]}.json"
+
+    def write(self, result: Result, *, keep_old: bool = True) -> None:
+        """Puts a result on disk: its pictures first, then the record, by rename.
+
+        A record that it replaces moves to `attempts/`, unless `keep_old` is False.
+
+        Raises:
+            DiskFull: the record is not there then.
+        """
+        data = _encode(result_to_json(result, self.store))
+        path = self.record_path((result.id, result.repeat))
+        if keep_old and path.exists():
+            _move_to(path, self.path / "attempts")
+        write_whole(path, data)
+
+    def store(self, data: bytes, mime: str) -> str:
+        """Puts a picture away once and returns its name under `images/`."""
+        name = f"{hashlib.sha256(data).hexdigest()}.{'jpg' if mime == 'image/jpeg' else 'png'}"
+        if not (self.images / name).exists():
+            write_whole(self.images / name, data)
+        return name
+
+    def load(self, name: str) -> bytes:
+        """The picture of that name; CodecError when it is missing or is not what its name says."""
+        if not _PICTURE.fullmatch(name):
+            raise CodecError(f"picture: expected <sha256>.png or .jpg, found {name[:80]!r}")
+        try:
+            data = (self.images / name).read_bytes()
+        except OSError as error:
+            raise CodecError(f"picture: images/{name} cannot be read") from error
+        if hashlib.sha256(data).hexdigest() != name[:64]:
+            raise CodecError(f"picture: images/{name} is not what its name says")
+        return data
+
+    def read(self, path: Path, load: Load | None = None) -> Result:
+        """One record; `load` in place of `self.load` where the pictures are not needed.
+
+        Raises:
+            CodecError: torn, foreign, of another sample, or one of its pictures is gone.
+        """
+        try:
+            found = json.loads(path.read_bytes())
+        except (OSError, ValueError, RecursionError) as error:
+            raise CodecError(f"not a whole JSON file ({error})") from error
+        if not isinstance(found, dict):
+            raise CodecError("expected an object")
+        result = result_from_json(cast("dict[str, Any]", found), load or self.load)
+        if self.record_path((result.id, result.repeat)) != path:
+            raise CodecError(f"it is the record of {result.id!r}, repeat {result.repeat}")
+        return result
+
+    def results(self, note: Note | None = None, *, pictures: bool = False) -> Iterator[Result]:
+        """Every readable record, in order of file name; without `pictures` theirs are empty bytes.
+
+        With `note` (the run is ours to change) others move to `aside/` and a line says so; without
+        it the first one that cannot be read raises RunDirError.
+        """
+        for path in sorted(self.samples.iterdir()):
+            if path.suffix == ".part":
+                if note:
+                    path.unlink(missing_ok=True)
+                continue
+            try:
+                result = self.read(path, self.load if pictures else self._there)
+            except CodecError as error:
+                if note is None:
+                    raise RunDirError(f"{path}: cannot be used: {error}") from error
+                _move_to(path, self.path / "aside")
+                note(f"set aside samples/{path.name}: {error}")
+            else:
+                yield result
+
+    def _there(self, name: str) -> bytes:
+        """As `load`, without reading: a picture that is missing is still found out."""
+        if not _PICTURE.fullmatch(name) or not (self.images / name).is_file():
+            raise CodecError(f"picture: images/{name[:80]!r} is missing")
+        return b""
+
+    def _empty(self) -> None:
+        for entry in self.path.iterdir():
+            if entry.name == ".lock":
+                continue
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink()
+
+
+def default_path(benchmark: str, model: str, root: Path = Path("runs")) -> Path:
+    """`runs/<date>-<benchmark>-<model>`, not yet taken."""
+    slug = re.sub(r"[^a-z0-9._-]+", "-", model.lower()).strip("-.")[:60] or "model"
+    base = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{safe_name(benchmark)}-{slug}"
+    path, number = root / base, 1
+    while path.exists():
+        number += 1
+        path = root / f"{base}-{number}"
+    return path
+
+
+def _move_to(path: Path, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    number = 0
+    while (target := folder / f"{path.name}.{number}").exists():
+        number += 1
+    path.rename(target)
+
+
+def _encode(value: Mapping[str, Any]) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    return (text + "\n").encode("utf-8", "replace")  # a lone surrogate is not worth a sample
