@@ -1,6 +1,6 @@
-"""From what a model wrote to its answer span: reasoning and code are set aside, the last span counts.
+"""From what a model wrote to its answer span: reasoning and code set aside, the last span counts.
 
-Pure, linear in the length of the text, never raises. What a span means is the benchmark's business.
+Pure, linear in the length of the text, never raises. What a span means is for the benchmark to say.
 """
 
 from __future__ import annotations
@@ -22,8 +22,39 @@ _TAIL = 200
 PYTHON_LABELS = frozenset({"python", "python3", "py", "py3", "ipython", "ipython3"})
 # A span printed by a program in another language is no answer either, although it will not be run.
 _OTHER_PROGRAMS = frozenset(
-    "bash sh shell zsh console powershell javascript js typescript ts c cpp c++ csharp java kotlin go "
-    "rust ruby perl php r julia matlab octave lua scala swift sql dockerfile makefile".split()
+    (
+        "bash",
+        "sh",
+        "shell",
+        "zsh",
+        "console",
+        "powershell",
+        "javascript",
+        "js",
+        "typescript",
+        "ts",
+        "c",
+        "cpp",
+        "c++",
+        "csharp",
+        "java",
+        "kotlin",
+        "go",
+        "rust",
+        "ruby",
+        "perl",
+        "php",
+        "r",
+        "julia",
+        "matlab",
+        "octave",
+        "lua",
+        "scala",
+        "swift",
+        "sql",
+        "dockerfile",
+        "makefile",
+    )
 )
 
 
@@ -31,8 +62,8 @@ def answer_span(text: str, finish_reason: str | None) -> str | None:
     """The text of the last answer span, stripped; "" for an empty span, None where there is none.
 
     Reasoning and executable code blocks are dropped first; a span in an unlabelled or text fence
-    counts. The last complete `<answer>…</answer>` is taken, from the innermost open tag; an unclosed
-    last tag counts only when `finish_reason` is `stop` (servers cut the stop string off).
+    counts. The last complete `<answer>…</answer>` is taken, from the innermost open tag; a last tag
+    that is unclosed counts only when `finish_reason` is `stop` (servers cut the stop string off).
     """
     visible = without_code(strip_reasoning(text)[0])
     opened: int | None = None
@@ -100,8 +131,8 @@ def is_program(info: str) -> bool:
 
 
 def _lines_outside_programs(text: str) -> Iterator[str]:
-    """Fences as CommonMark has them (a closing fence is as long as the opening one and bare), and as
-    models write them: opened at the end of a line of prose, closed at the end of a line of code."""
+    """Fences as CommonMark has them (closed by a bare fence as long as the opening one), and as models
+    write them: opened at the end of a line of prose, closed at the end of a line of code."""
     fence, program = "", False
     for raw in text.split("\n"):
         line = raw.rstrip("\r")
@@ -119,7 +150,7 @@ def _lines_outside_programs(text: str) -> Iterator[str]:
 
 
 def _opens(line: str) -> tuple[str, bool, str]:
-    """The fence that this line opens ("" for none), whether it holds a program, what remains visible."""
+    """The fence that this line opens ("" for none), whether a program is in it, what stays visible."""
     whole = _FENCE_LINE.match(line)
     if whole is not None:
         program = is_program(whole["info"])

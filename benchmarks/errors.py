@@ -1,6 +1,6 @@
 """What can be wrong with questions and answers before any model is asked.
 
-BenchmarkError         every error of this package; the text is one line: expected, found, what to do
+BenchmarkError         every error of this package; one line of text: expected, found, what to do
 ├── DataError          a data folder, a row or a picture cannot be used; names the file and the row
 └── GoldError          a gold answer does not parse, or does not score 1 against itself
 """
