@@ -1,0 +1,150 @@
+"""What a person sees while a run goes on: a bar on a terminal, plain lines elsewhere.
+
+Both say how many are done, the accuracy so far with its interval, failures and the time left.
+Everything goes to one stream (standard error), so that standard output holds results only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol, TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.text import Text
+
+from agent.stats import Count, Item, Row, count
+
+_LINES = 20
+"""Plain lines in all, at least; failures and notes come on top."""
+_SECONDS = 60.0
+"""A plain line comes at least this often while samples end."""
+
+
+class Watcher(Protocol):
+    """Is told how a run goes."""
+
+    def done(self, row: Row) -> None: ...
+    def note(self, line: str) -> None: ...
+
+
+class Silent:
+    """Looks at nothing."""
+
+    def done(self, row: Row) -> None:
+        """Nothing."""
+
+    def note(self, line: str) -> None:
+        """Nothing."""
+
+
+@dataclass(slots=True)
+class Course:
+    """How far a run is; `clock` in seconds, from any start."""
+
+    owed: Sequence[Item]
+    rows: dict[tuple[str, int], Row]
+    clock: Callable[[], float] = time.monotonic
+    started: float = field(init=False)
+    before: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.started = self.clock()
+        self.before = len(self.rows)
+
+    def add(self, row: Row) -> None:
+        self.rows[row.id, row.repeat] = row
+
+    def line(self) -> str:
+        """`12/300 · % correct 91.7 [64.6, 98.5] · failed 1 · about 0:03:12 left`."""
+        now = count(self.owed, self.rows)
+        parts = [f"{now.owed - now.pending}/{now.owed}", f"% correct {percent(now)}"]
+        if now.unscored:
+            parts.append(f"unscored {now.unscored}")
+        if failed := sum(now.failed.values()):
+            parts.append(f"failed {failed}")
+        if left := self._left(now):
+            parts.append(f"about {left} left")
+        return " · ".join(parts)
+
+    def _left(self, now: Count) -> str | None:
+        finished = len(self.rows) - self.before
+        if finished <= 0 or not now.pending:
+            return None
+        seconds = round((self.clock() - self.started) / finished * now.pending)
+        return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def percent(part: Count) -> str:
+    """`91.7 [64.6, 98.5]`, in per cent, or a dash where nothing is scored."""
+    if part.accuracy is None or part.interval is None:
+        return "–"
+    low, high = part.interval
+    return f"{100 * part.accuracy:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+
+
+@dataclass(slots=True)
+class Plain:
+    """Lines for a log file."""
+
+    course: Course
+    write: Callable[[str], object]
+    said: int = 0
+    said_at: float = 0.0
+
+    def done(self, row: Row) -> None:
+        self.course.add(row)
+        finished, now = len(self.course.rows), self.course.clock()
+        step = max(1, len(self.course.owed) // _LINES)
+        last = finished >= len(self.course.owed)
+        if last or finished - self.said >= step or now - self.said_at >= _SECONDS:
+            self.said, self.said_at = finished, now
+            self.write(self.course.line() + "\n")
+
+    def note(self, line: str) -> None:
+        self.write(line + "\n")
+
+
+@dataclass(slots=True)
+class Bar:
+    """A bar that redraws itself."""
+
+    course: Course
+    progress: Progress
+
+    def __post_init__(self) -> None:
+        done = len(self.course.rows)
+        self.progress.add_task(self.course.line(), total=len(self.course.owed), completed=done)
+
+    def done(self, row: Row) -> None:
+        self.course.add(row)
+        task = self.progress.task_ids[0]
+        self.progress.update(
+            task, completed=len(self.course.rows), description=self.course.line(), refresh=False
+        )
+
+    def note(self, line: str) -> None:
+        self.progress.console.print(Text(line))
+
+
+@contextmanager
+def watching(
+    owed: Sequence[Item], rows: Mapping[tuple[str, int], Row], stream: TextIO
+) -> Generator[Watcher]:
+    """Shows the course of a run on a stream until the block ends."""
+    course = Course(owed, dict(rows))
+    if not stream.isatty():
+        course_lines = Plain(course, stream.write, said_at=course.clock())
+        yield course_lines
+        stream.flush()
+        return
+    columns = [
+        BarColumn(bar_width=20),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn(),
+    ]
+    with Progress(*columns, console=Console(file=stream)) as progress:
+        yield Bar(course, progress)
