@@ -83,7 +83,12 @@ def percent(part: Count) -> str:
     if part.accuracy is None or part.interval is None:
         return "–"
     low, high = part.interval
-    return f"{100 * part.accuracy:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+    return f"{per_cent(part.accuracy)} [{per_cent(low)}, {per_cent(high)}]"
+
+
+def per_cent(share: float) -> str:
+    """`0`, `91.7`, `100`: one decimal, none at the ends."""
+    return f"{100 * share:.0f}" if share in (0, 1) else f"{100 * share:.1f}"
 
 
 @dataclass(slots=True)
@@ -141,10 +146,6 @@ def watching(
         yield course_lines
         stream.flush()
         return
-    columns = [
-        BarColumn(bar_width=20),
-        TextColumn("{task.description}", markup=False),
-        TimeElapsedColumn(),
-    ]
-    with Progress(*columns, console=Console(file=stream)) as progress:
+    words = TextColumn("{task.description}", markup=False)
+    with Progress(BarColumn(bar_width=20), words, console=Console(file=stream)) as progress:
         yield Bar(course, progress)

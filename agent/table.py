@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from agent.progress import percent
+from agent.progress import per_cent, percent
 from agent.stats import Count, Item, Row, by, count
 
 Rows = Mapping[tuple[str, int], Row]
@@ -71,4 +71,4 @@ def _cells(name: str, owed: Sequence[Item], tiers: Sequence[str], rows: Rows) ->
 def _short(part: Count | None) -> str:
     if part is None or part.accuracy is None:
         return "–"
-    return f"{100 * part.accuracy:.1f}"
+    return per_cent(part.accuracy)
