@@ -15,8 +15,7 @@ import tempfile
 from pathlib import Path
 
 from sandbox.errors import SandboxUnavailable
-
-SUPERVISOR = Path(__file__).parent / "supervisor"
+from sandbox.launch import SUPERVISOR_DIR
 
 
 def cache_home() -> Path:
@@ -37,7 +36,7 @@ def cache_home() -> Path:
     return home
 
 
-def staged_supervisor(source: Path = SUPERVISOR) -> Path:
+def staged_supervisor(source: Path = SUPERVISOR_DIR) -> Path:
     """A read-only copy of the supervisor named by its content, with bytecode beside the sources."""
     files = sorted(source.rglob("*.py"))
     digest = hashlib.sha256()

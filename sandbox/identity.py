@@ -56,7 +56,7 @@ def host_id() -> str:
 
 
 def process_start(pid: int) -> str | None:
-    """When a process started, in a form that no other process of this pid can share; None if dead."""
+    """When a process started, as no other process of this pid can have; None if dead."""
     if not Path("/proc/self/stat").exists():
         return _process_start_elsewhere(pid)
     try:

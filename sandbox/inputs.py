@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def check_inputs(inputs: tuple[InputFile, ...]) -> None:
         key = file.name.casefold()
         if key in seen:
             raise InputRefused(
-                f"two input files would be /mnt/data/{file.name} (the other: {seen[key]}); rename one"
+                f"two input files would be /mnt/data/{file.name} ({seen[key]}); rename one"
             )
         seen[key] = file.name
     for key, name in seen.items():
@@ -63,7 +63,7 @@ def _unsafe(name: str) -> str | None:
 
 
 @contextmanager
-def staged(inputs: tuple[InputFile, ...]) -> Iterator[Path]:
+def staged(inputs: tuple[InputFile, ...]) -> Generator[Path]:
     """A folder with the input files (0755/0444), removed on exit.
 
     Raises:
@@ -82,7 +82,9 @@ def staged(inputs: tuple[InputFile, ...]) -> Iterator[Path]:
                 path.write_bytes(file.data)
             make_readable(folder)
         except OSError as error:
-            raise BoxLost(f"input files cannot be laid out in {parent}: {error.strerror}") from error
+            raise BoxLost(
+                f"input files cannot be laid out in {parent}: {error.strerror}"
+            ) from error
         yield folder
     finally:
         if folder is not None:

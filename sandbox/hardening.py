@@ -1,0 +1,97 @@
+"""What a container of the docker wall may do: every limit of a box, in the engine's words.
+
+Tried one by one against hostile programs; `tests/walls` holds them. Two that are easily lost: tmpfs
+pages are charged to the memory limit, and `--cpus` does not change `sched_getaffinity`.
+"""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from docker import APIClient
+from docker.types import LogConfig, Mount, Ulimit
+
+from sandbox.home import staged_supervisor
+from sandbox.identity import this_process
+from sandbox.launch import ENVIRONMENT, PYTHON_FLAGS, SUPERVISOR_MOUNT
+from sandbox.spec import BoxSpec, Limits
+
+LABEL = "potrunner"
+"""On every container, with `.run`, `.host`, `.pid` and `.start` beside it: who owns the box."""
+MIB = 1 << 20
+SECCOMP = Path(__file__).parent / "seccomp.json"
+
+
+def container_config(
+    api: APIClient, spec: BoxSpec, info: dict[str, Any], inputs: Path
+) -> dict[str, Any]:
+    """The body of the create request.
+
+    Raises:
+        SandboxUnavailable: the cache home, where the supervisor is staged, cannot be used.
+    """
+    owner = this_process()
+    return api.create_container_config(
+        image=spec.image,
+        command=["python3", *PYTHON_FLAGS, SUPERVISOR_MOUNT],
+        entrypoint=[],
+        user="1000:1000",
+        hostname="box",
+        working_dir="/work",
+        environment=dict(ENVIRONMENT),
+        stdin_open=True,
+        labels={
+            LABEL: "1",
+            f"{LABEL}.run": spec.run_id,
+            f"{LABEL}.host": owner.host,
+            f"{LABEL}.pid": str(owner.pid),
+            f"{LABEL}.start": owner.start,
+        },
+        host_config=_host_config(api, spec, info, inputs),
+    )
+
+
+def _host_config(
+    api: APIClient, spec: BoxSpec, info: dict[str, Any], inputs: Path
+) -> dict[str, Any]:
+    limits = spec.limits
+    return api.create_host_config(
+        network_mode="none",
+        read_only=True,
+        cap_drop=["ALL"],
+        security_opt=["no-new-privileges:true", f"seccomp={SECCOMP.read_text()}"],
+        mem_limit=limits.memory_mb * MIB,
+        memswap_limit=limits.memory_mb * MIB,
+        nano_cpus=int(limits.cpus * 1e9) if info.get("CpuCfsQuota") else None,
+        pids_limit=limits.pids,
+        tmpfs=_tmpfs(limits),
+        shm_size=limits.shm_mb * MIB,
+        ulimits=_ulimits(limits),
+        ipc_mode="private",
+        log_config=LogConfig(type="none"),
+        auto_remove=True,
+        runtime=spec.runtime,
+        mounts=[
+            Mount(SUPERVISOR_MOUNT, str(staged_supervisor()), type="bind", read_only=True),
+            Mount("/mnt/data", str(inputs), type="bind", read_only=True),
+        ],
+    )
+
+
+def _tmpfs(limits: Limits) -> dict[str, str]:
+    return {
+        "/work": f"rw,exec,nosuid,nodev,size={limits.work_mb}m,mode=0755,uid=1000,gid=1000",
+        "/tmp": f"rw,noexec,nosuid,nodev,size={limits.tmp_mb}m,mode=1777",
+    }
+
+
+def _ulimits(limits: Limits) -> list[Ulimit]:
+    # Above every tmpfs, so that a full disk says ENOSPC and not SIGXFSZ.
+    file_bytes = (max(limits.work_mb, limits.tmp_mb, limits.shm_mb) + 64) * MIB
+    return [
+        Ulimit(name="fsize", soft=file_bytes, hard=file_bytes),
+        Ulimit(name="nofile", soft=4096, hard=4096),
+        Ulimit(name="core", soft=0, hard=0),
+    ]
