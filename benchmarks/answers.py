@@ -131,8 +131,8 @@ def is_program(info: str) -> bool:
 
 
 def _lines_outside_programs(text: str) -> Iterator[str]:
-    """Fences as CommonMark has them (closed by a bare fence as long as the opening one), and as models
-    write them: opened at the end of a line of prose, closed at the end of a line of code."""
+    """Fences as CommonMark has them (closed by a bare fence as long as the opening one), and as
+    models write them: opened at the end of a line of prose, closed at the end of a line of code."""
     fence, program = "", False
     for raw in text.split("\n"):
         line = raw.rstrip("\r")
@@ -150,7 +150,7 @@ def _lines_outside_programs(text: str) -> Iterator[str]:
 
 
 def _opens(line: str) -> tuple[str, bool, str]:
-    """The fence that this line opens ("" for none), whether a program is in it, what stays visible."""
+    """The fence this line opens ("" for none), whether a program is in it, what stays visible."""
     whole = _FENCE_LINE.match(line)
     if whole is not None:
         program = is_program(whole["info"])

@@ -1,7 +1,7 @@
 """The typed values of an answer span: which numbers it holds and in which order they are meant.
 
-The count of numbers decides whether a span is of its task's type. Labels (`dy=5, dx=3`, `dy, dx = 5, 3`,
-`cols: …; rows: …`) may put fields into another order; every other word is ignored.
+The count of numbers decides whether a span is of its task's type. Labels (`dy=5, dx=3`,
+`dy, dx = 5, 3`, `cols: …; rows: …`) may put fields into another order; other words are ignored.
 """
 
 from __future__ import annotations

@@ -231,7 +231,8 @@ def _aside(rule: Rule) -> str:
 def _canonical(rule: Rule, got: Values) -> str:
     groups = [[plain(value) for value in group] for group in got.groups]
     if rule.compare == "cells":
-        return ",".join(f"({','.join(cell)})" for cell in sorted(groups, key=_as_numbers))
+        unique = list(map(list, set(map(tuple, groups))))
+        return ",".join(f"({','.join(cell)})" for cell in sorted(unique, key=_as_numbers))
     if len(got.sections) > 1:
         flat = [value for group in groups for value in group]
         cut = got.sections[0]
