@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from dotenv import dotenv_values
 
@@ -60,6 +61,13 @@ class Endpoint:
     source: str
     """Which flag or variable won, for people: `OPENAI_BASE_URL from .env`."""
 
+    @property
+    def shown(self) -> str:
+        """The address without a user name and password, and where it came from."""
+        parts = urlsplit(self.base_url)
+        url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+        return f"{url} ({self.source})"
+
 
 def find_endpoint(
     base_url: str | None, environment: Mapping[str, str], folder: Path = Path()
@@ -69,7 +77,7 @@ def find_endpoint(
     A server of one's own needs no key: `EMPTY` is sent then.
 
     Raises:
-        AccessRefused: no key for OpenAI's own servers.
+        AccessRefused: no key for OpenAI's own servers; an address or a key that cannot be sent.
     """
     settings = {name: (value, "environment") for name, value in environment.items() if value}
     for name, value in dotenv_values(folder / ".env").items():
@@ -89,4 +97,13 @@ def find_endpoint(
             f"expected a key for {OPENAI_URL} in OPENAI_API_KEY (environment or .env), found none; "
             "set it, or name your own server with --base-url"
         )
-    return Endpoint(url.strip().rstrip("/"), key.strip(), source)
+    url, key = url.strip().rstrip("/"), key.strip()
+    if not url.startswith(("http://", "https://")):
+        raise AccessRefused(
+            f"expected an address such as http://127.0.0.1:8000/v1 ({source}), found {url!r}"
+        )
+    if not (key.isascii() and key.isprintable()):
+        raise AccessRefused(
+            "expected printable ASCII in OPENAI_API_KEY, found other characters; copy the key again"
+        )
+    return Endpoint(url, key, source)

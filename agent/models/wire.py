@@ -7,14 +7,28 @@ standard base64 without line breaks.
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from typing import Any
 
 from agent.messages import Image, Message, Part, Request
 from agent.models.options import RequestOptions
 
 
-def to_wire(request: Request, model: str, options: RequestOptions) -> dict[str, Any]:
-    """The body. Keys that nobody set are absent; `extra_body` wins over all."""
+def data_url(image: Image) -> str:
+    """`data:image/png;base64,…`"""
+    return f"data:{image.mime};base64,{base64.b64encode(image.data).decode('ascii')}"
+
+
+def to_wire(
+    request: Request,
+    model: str,
+    options: RequestOptions,
+    picture: Callable[[Image], str] = data_url,
+) -> dict[str, Any]:
+    """The body. Keys that nobody set are absent; `extra_body` wins over all.
+
+    `picture` gives the URL of each picture: the data itself, or a short name for it in a log.
+    """
     max_tokens = request.max_tokens if request.max_tokens is not None else options.max_tokens
     seed = None if options.seed is None else options.seed + request.repeat
     optional = {
@@ -27,19 +41,14 @@ def to_wire(request: Request, model: str, options: RequestOptions) -> dict[str, 
     }
     return {
         "model": model,
-        "messages": [_message(message) for message in request.messages],
+        "messages": [_message(message, picture) for message in request.messages],
         **{name: value for name, value in optional.items() if value is not None},
         **options.extra_body,
     }
 
 
-def data_url(image: Image) -> str:
-    """`data:image/png;base64,…`"""
-    return f"data:{image.mime};base64,{base64.b64encode(image.data).decode('ascii')}"
-
-
-def _message(message: Message) -> dict[str, Any]:
-    wire: dict[str, Any] = {"role": message.role, "content": _content(message)}
+def _message(message: Message, picture: Callable[[Image], str]) -> dict[str, Any]:
+    wire: dict[str, Any] = {"role": message.role, "content": _content(message, picture)}
     if message.tool_calls:
         wire["tool_calls"] = [
             {
@@ -54,13 +63,15 @@ def _message(message: Message) -> dict[str, Any]:
     return wire
 
 
-def _content(message: Message) -> str | list[dict[str, Any]] | None:
+def _content(
+    message: Message, picture: Callable[[Image], str]
+) -> str | list[dict[str, Any]] | None:
     if any(isinstance(part, Image) for part in message.parts):
-        return [_part(part) for part in message.parts]
+        return [_part(part, picture) for part in message.parts]
     return None if message.tool_calls and not message.parts else message.text
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: Part, picture: Callable[[Image], str]) -> dict[str, Any]:
     if isinstance(part, Image):
-        return {"type": "image_url", "image_url": {"url": data_url(part)}}
+        return {"type": "image_url", "image_url": {"url": picture(part)}}
     return {"type": "text", "text": part.text}

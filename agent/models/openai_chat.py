@@ -1,0 +1,202 @@
+"""The client for OpenAI-compatible servers: `/chat/completions`, not streamed, pictures inline.
+
+The SDK sends; its own retries are off, so that one layer decides (`failures` says what an answer
+means, tenacity waits). Neither key nor header values ever appear in a message.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self, cast
+
+import httpx2
+import openai
+import tenacity
+
+from agent.messages import Reply, Request
+from agent.models.completion import estimated_usage, read_completion
+from agent.models.errors import ModelError, ModelUnavailable
+from agent.models.failures import Verdict, judge, one_line, wants_max_completion_tokens
+from agent.models.options import Endpoint, Patience, RequestOptions
+from agent.models.wire import to_wire
+
+_LOG = logging.getLogger(__name__)
+_LONGEST_BACKOFF = 30.0
+
+
+class OpenAIChat:
+    """A model behind an OpenAI-compatible server; use it in an `async with` block.
+
+    `notify` is told, in one line each, of waits and of what was adapted to the server.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        endpoint: Endpoint,
+        options: RequestOptions | None = None,
+        patience: Patience | None = None,
+        notify: Callable[[str], None] = _LOG.info,
+    ) -> None:
+        self.name = model
+        self.options = options or RequestOptions()
+        self._endpoint = endpoint
+        self._patience = patience or Patience()
+        self._notify = notify
+        self._client: openai.AsyncOpenAI | None = None
+        self._answered = False
+        self._max_tokens_name = "max_tokens"
+
+    async def __aenter__(self) -> Self:
+        self._client = openai.AsyncOpenAI(
+            api_key=self._endpoint.api_key,
+            base_url=self._endpoint.base_url,
+            max_retries=0,
+            timeout=self.options.request_timeout,
+            default_headers=dict(self.options.headers),
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    def wire(self, request: Request) -> dict[str, Any]:
+        """The body that stands for this request: what a cache keys on."""
+        return to_wire(request, self.name, self.options)
+
+    async def reply(self, request: Request) -> Reply:
+        """One reply; waits failures out as `Patience` says.
+
+        Raises:
+            ModelUnavailable: not reached, or failing until time was up.
+            ModelRefused: the server does not want this request.
+            ContextFull: the request is too long.
+        """
+        body = self.wire(request)
+        retrying = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception_type(_Again),
+            wait=self._wait,
+            stop=self._stop,
+            before_sleep=self._tell,
+            retry_error_callback=self._give_up,
+        )
+        reply = cast(Reply, await retrying(self._attempt, body))
+        if reply.usage.estimated:
+            reply = replace(reply, usage=estimated_usage(request, reply))
+        return reply
+
+    async def _attempt(self, body: dict[str, Any]) -> Reply:
+        assert self._client is not None, "OpenAIChat is used outside of its `async with` block"
+        begin = time.monotonic()
+        try:
+            # `post` and not `chat.completions.create`: what is sent is the body, key by key, and
+            # what comes back is text, since servers send shapes that the SDK's types do not hold.
+            answer = await self._client.post(
+                "/chat/completions", cast_to=httpx2.Response, body=self._adapted(body)
+            )
+            status, headers, text = answer.status_code, answer.headers, answer.text
+        except openai.APIStatusError as error:
+            status, headers, text = error.status_code, error.response.headers, error.response.text
+        except openai.APITimeoutError:
+            seconds = self.options.request_timeout
+            raise _Again(Verdict(f"no answer within {seconds:g} s (--request-timeout)")) from None
+        except openai.APIConnectionError as error:
+            reason = one_line(str(error.__cause__ or error)) or "connection failed"
+            raise _Again(Verdict(reason)) from None
+        self._answered = True
+        reply = _completion(text) if status < 400 else None
+        if reply is not None:
+            return replace(reply, seconds=time.monotonic() - begin)
+        return await self._failed(body, status, {k.lower(): v for k, v in headers.items()}, text)
+
+    async def _failed(
+        self, body: dict[str, Any], status: int, headers: dict[str, str], text: str
+    ) -> Reply:
+        if self._max_tokens_name in body and wants_max_completion_tokens(status, text):
+            self._max_tokens_name = "max_completion_tokens"
+            self._notify(f"{self.name}: max_tokens is sent as max_completion_tokens from here on")
+            return await self._attempt(body)
+        verdict = judge(status, headers, text, datetime.now(UTC))
+        if verdict.error is not None:
+            raise self._error(verdict.error, verdict)
+        if (verdict.wait or 0) > self._patience.longest_wait:
+            asked = f"it asks to wait {verdict.wait:.0f} s; run again with --resume after that"
+            raise self._error(ModelUnavailable, replace(verdict, hint=asked))
+        raise _Again(verdict)
+
+    def _adapted(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The body under the names that this server has asked for."""
+        return {self._max_tokens_name if k == "max_tokens" else k: v for k, v in body.items()}
+
+    def _wait(self, state: tenacity.RetryCallState) -> float:
+        doubling = tenacity.wait_exponential_jitter(
+            initial=self._patience.first_wait, max=_LONGEST_BACKOFF, jitter=0
+        )
+        # Jitter on top, never below what the server asked for; it spreads the workers out.
+        least = max(_verdict(state).wait or 0.0, doubling(state))
+        return least + tenacity.wait_random(0, max(0.1 * least, self._patience.first_wait / 2))(
+            state
+        )
+
+    def _stop(self, state: tenacity.RetryCallState) -> bool:
+        patience = self._patience
+        limit = patience.total if self._answered else min(patience.total, patience.first_contact)
+        return tenacity.stop_before_delay(limit)(state)
+
+    def _tell(self, state: tenacity.RetryCallState) -> None:
+        self._notify(
+            self._clean(f"{_verdict(state).words}; asking again in {state.upcoming_sleep:.1f} s")
+        )
+
+    def _give_up(self, state: tenacity.RetryCallState) -> Reply:
+        verdict = _verdict(state)
+        seconds = state.seconds_since_start or 0
+        tried = f"asked {self._endpoint.shown} {state.attempt_number} times in {seconds:.0f} s"
+        hint = verdict.hint or ("" if self._answered else "is the server running?")
+        raise self._error(
+            ModelUnavailable, replace(verdict, words=f"{tried}: {verdict.words}", hint=hint)
+        )
+
+    def _error(self, kind: type[ModelError], verdict: Verdict) -> ModelError:
+        return kind(self._clean(f"{self.name}: {verdict.message}"))
+
+    def _clean(self, text: str) -> str:
+        """Servers echo keys; ours and every header value are blanked."""
+        secrets = {self._endpoint.api_key, *self.options.headers.values()}
+        for secret in sorted((s for s in secrets if len(s) >= 6), key=len, reverse=True):
+            text = text.replace(secret, "***")
+        return text
+
+
+class _Again(Exception):
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.words)
+        self.verdict = verdict
+
+
+def _verdict(state: tenacity.RetryCallState) -> Verdict:
+    error = state.outcome.exception() if state.outcome else None
+    assert isinstance(error, _Again)
+    return error.verdict
+
+
+def _completion(text: str) -> Reply | None:
+    """None for everything that is no completion, also with status 200."""
+    try:
+        body: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return read_completion(cast("dict[str, Any]", body)) if isinstance(body, dict) else None
