@@ -11,9 +11,10 @@ import difflib
 import hashlib
 import json
 import math
+import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -83,7 +84,8 @@ class RunConfig:
 
     workers: int = 4
     """Samples in flight."""
-    seed: int = 0
+    seed: int | None = None
+    """Sent with each request when given; boxes are seeded from it, or from 0."""
 
     def limits(self) -> Limits:
         """The limits of each box."""
@@ -91,14 +93,21 @@ class RunConfig:
 
     def sample_seed(self, sample_id: str, repeat: int) -> int:
         """The seed of one sample's box: 32 bits that depend on nothing but seed, id and repeat."""
-        text = json.dumps([self.seed, sample_id, repeat])
+        text = json.dumps([self.seed or 0, sample_id, repeat])
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+    def public(self) -> RunConfig:
+        """As it is written down: values of headers that may be keys are `***`."""
+        shown = {k: HIDDEN if _SECRET.search(k) else v for k, v in self.headers.items()}
+        return replace(self, headers=shown)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values, tuples as lists."""
         return dict(json.loads(json.dumps(asdict(self), allow_nan=False)))
 
 
+HIDDEN = "***"
+_SECRET = re.compile(r"auth|key|token|cookie|secret|password", re.IGNORECASE)
 _AT_LEAST: dict[str, float] = {
     "limit": 1,
     "repeats": 1,
@@ -132,6 +141,9 @@ def from_json(values: Mapping[str, Any], source: str = "config") -> RunConfig:
     if not values.get("benchmark"):
         raise ConfigError(f"{source}: expected a benchmark, found none; see `pot list`")
     config = _typed(values, source)
+    if config.base_url and "@" in config.base_url.partition("://")[2].partition("/")[0]:
+        hint = "put it into OPENAI_API_KEY or --header"
+        raise ConfigError(f"{source}: --base-url expected without a password; {hint}")
     for name, least in _AT_LEAST.items():
         value = getattr(config, name)
         if value is not None and not least <= value < math.inf:  # nan is refused as well

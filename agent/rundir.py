@@ -11,13 +11,14 @@ summary.json, report.html   derived
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 import hashlib
 import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -27,6 +28,7 @@ from agent.codec import CodecError, Load
 from agent.errors import RunDirBusy, RunDirError
 from agent.files import full_disk_named, safe_name, write_whole
 from agent.record import result_from_json, result_to_json
+from agent.stats import Item
 from agent.trajectory import Result
 
 Key = tuple[str, int]
@@ -47,19 +49,25 @@ class RunDir:
         self.images = path / "images"
         self.replies = path / "replies"
 
-    @classmethod
-    def create(cls, path: Path, *, force: bool = False) -> RunDir:
-        """A new, empty run directory; with `force` in place of an old run.
-
-        Raises:
-            RunDirError: the path is taken by something else than an empty folder.
-        """
+    @staticmethod
+    def refuse_taken(path: Path, *, force: bool = False) -> None:
+        """Raises RunDirError when the path is taken by something else than an empty folder, or
+        with `force` than a run. Asked early, so that nothing is done in vain."""
         if path.is_dir() and any(path.iterdir()):
             if not force:
                 hint = f"`--resume {path}` continues it, --force starts it again"
                 raise RunDirError(f"--out {path}: expected a new or empty folder; {hint}")
             if not (path / "config.json").is_file():
                 raise RunDirError(f"--out {path}: not a run directory, so --force leaves it alone")
+
+    @classmethod
+    def create(cls, path: Path, *, force: bool = False) -> RunDir:
+        """A new, empty run directory; with `force` in place of an old run.
+
+        Raises:
+            RunDirError: as `refuse_taken`, or it cannot be written to.
+        """
+        cls.refuse_taken(path, force=force)
         run = cls(path)
         try:
             with full_disk_named(path):
@@ -122,6 +130,19 @@ class RunDir:
         if not isinstance(found, dict):
             raise RunDirError(f"{self.path / name}: expected an object")
         return cast("dict[str, Any]", found)
+
+    def write_owed(self, owed: Sequence[Item]) -> None:
+        """`owed.json`: all that is to be done, so that what is missing can be counted."""
+        rows = [dataclasses.astuple(item) for item in owed]
+        write_whole(self.path / "owed.json", _encode({"items": rows}, indent=None))
+
+    def read_owed(self) -> list[Item]:
+        """Raises RunDirError when the file is missing or torn."""
+        rows = self.read_json("owed.json").get("items")
+        try:
+            return [Item(str(i), int(n), str(t), str(g), str(d)) for i, n, t, g, d in rows or ()]
+        except (TypeError, ValueError) as error:
+            raise RunDirError(f"{self.path / 'owed.json'}: not as it was written") from error
 
     def record_path(self, key: Key) -> Path:
         return self.samples / f"{safe_name(key[0])}.{key[1]}.json"
@@ -197,6 +218,11 @@ class RunDir:
             else:
                 yield result
 
+    def remove_if_empty(self) -> None:
+        """Takes a run away again in which nothing was recorded."""
+        if not any(self.samples.iterdir()) and not any(self.replies.iterdir()):
+            shutil.rmtree(self.path)
+
     def _there(self, name: str) -> bytes:
         """As `load`, without reading: a picture that is missing is still found out."""
         if not _PICTURE.fullmatch(name) or not (self.images / name).is_file():
@@ -232,6 +258,6 @@ def _move_to(path: Path, folder: Path) -> None:
     path.rename(target)
 
 
-def _encode(value: Mapping[str, Any]) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, indent=1)
+def _encode(value: Mapping[str, Any], indent: int | None = 1) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
     return (text + "\n").encode("utf-8", "replace")  # a lone surrogate is not worth a sample
