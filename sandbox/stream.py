@@ -65,4 +65,5 @@ class BoxStream:
 
     def close(self) -> None:
         """Closes both directions at once; what was not sent is lost."""
-        self.writer.transport.abort()
+        if not self.writer.transport.is_closing():
+            self.writer.transport.abort()

@@ -47,7 +47,8 @@ class Connection(Protocol):
 class Wall(Protocol):
     """One way to make boxes."""
 
-    name: WallName
+    @property
+    def name(self) -> WallName: ...
 
     def open(self, spec: BoxSpec) -> AbstractAsyncContextManager[Connection]:
         """Makes a box whose supervisor is about to say hello; removes it on exit, whatever happened.

