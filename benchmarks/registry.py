@@ -81,8 +81,8 @@ def score_span(
     return _SCORERS[benchmark](task, target, span, meta)
 
 
-def check_tasks(tasks: Iterable[str], known: Iterable[str]) -> list[str]:
-    """The tasks, each once and known.
+def check_tasks(tasks: Iterable[str], known: Iterable[str], kind: str = "task") -> list[str]:
+    """The tasks (or what `kind` says), each once and known.
 
     Raises:
         BenchmarkError: naming the first unknown one, with the nearest known names.
@@ -91,7 +91,7 @@ def check_tasks(tasks: Iterable[str], known: Iterable[str]) -> list[str]:
     names = list(known)
     for task in chosen:
         if task not in names:
-            raise BenchmarkError(f"expected a task, found {task!r}{_suggest(task, names)}")
+            raise BenchmarkError(f"expected a {kind}, found {task!r}{_suggest(task, names)}")
     return chosen
 
 
@@ -112,8 +112,8 @@ def _load_cwi(
 ) -> list[Sample]:
     if data is None:
         raise DataError(
-            "expected a data folder for cwi, found none; make one with `pot build cwi --out DIR` or "
-            "download it (`hf download ytz009/CwI-Bench --repo-type dataset --local-dir DIR`), "
+            "expected a data folder for cwi, found none; make one with `pot build cwi --out DIR` "
+            "or download it (`hf download ytz009/CwI-Bench --repo-type dataset --local-dir DIR`), "
             "then pass --data DIR"
         )
     folder = Path(data)

@@ -2,9 +2,9 @@
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 """CwI-Bench from a local folder in the Hub's layout: `<task>/<split>-*.parquet`, read into Samples.
 
-Nothing is trusted: columns are checked, ids are unique over all that is loaded, each gold must be of
-its task's type and score 1 against itself, and a picture that carries the gold in its metadata is
-refused. The bytes of the pictures stay as they are. The data:
+Nothing is trusted: columns are checked, ids are unique over all that is loaded, each gold must be
+of its task's type and score 1 against itself, and a picture that carries the gold in its metadata
+is refused. The bytes of the pictures stay as they are. The data:
 https://huggingface.co/datasets/ytz009/CwI-Bench
 """
 

@@ -1,0 +1,111 @@
+"""`pot build cwi`: whole splits of generated items, made by a pool of processes over the cores.
+
+The same seed and photographs give the same bytes, whatever the number of processes.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from benchmarks.cwi import parquet
+from benchmarks.cwi.make import Item, Order, make, order
+from benchmarks.cwi.photos import Split, photos
+
+COUNTS: dict[Split, int] = {"train": 60, "validation": 50, "test": 100}
+"""Items a task, as in the published benchmark; tiers take turns."""
+_WORTH_A_POOL = 8
+"""Fewer items than this are made in this process: starting others takes longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One file, and how many draws were thrown away for it."""
+
+    path: Path
+    task: str
+    split: Split
+    items: int
+    ill_posed: int
+    shortcut: int
+
+
+def build(
+    out: Path,
+    *,
+    tasks: Sequence[str],
+    splits: Sequence[Split],
+    photo_folder: Path | None = None,
+    seed: int = 0,
+    count: int | None = None,
+    processes: int | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Iterator[Written]:
+    """Makes and writes one file a task and split, yielding each when it is there.
+
+    `count` is the number of items in each file (default: as published); `progress` is called with
+    the id of every item that is done. Close the iterator to stop the processes early.
+
+    Raises:
+        DataError: photographs are missing, cannot be read, or give no item.
+        OSError: the folder cannot be written.
+    """
+    files: list[tuple[str, Split]] = [(task, split) for task in tasks for split in splits]
+    found = {split: photos(photo_folder, split) for split in splits}
+    sizes = [count or COUNTS[split] for _, split in files]
+    orders = [
+        order(task, split, number, seed, found[split])
+        for (task, split), size in zip(files, sizes, strict=True)
+        for number in range(size)
+    ]
+    out.mkdir(parents=True, exist_ok=True)
+    with _made(orders, processes or _cores()) as items:
+        for (task, split), size in zip(files, sizes, strict=True):
+            rows: list[Item] = []
+            for item in islice(items, size):
+                rows.append(item)
+                progress(item.id)
+            yield _written(out, task, split, rows)
+    parquet.write_card(out)
+
+
+def _written(out: Path, task: str, split: Split, rows: list[Item]) -> Written:
+    path = parquet.path_of(out, task, split)
+    parquet.write(path, rows)
+    ill_posed = sum(item.ill_posed for item in rows)
+    return Written(path, task, split, len(rows), ill_posed, sum(item.shortcut for item in rows))
+
+
+@contextmanager
+def _made(orders: Sequence[Order], processes: int) -> Generator[Iterator[Item]]:
+    """The items in order. Processes are spawned: a forked one would inherit what the caller has
+    open. What is still owed when the block is left is not begun."""
+    if processes == 1 or len(orders) < _WORTH_A_POOL:
+        yield map(make, orders)
+        return
+    pool = ProcessPoolExecutor(
+        min(processes, len(orders)), multiprocessing.get_context("spawn"), _one_thread
+    )
+    try:
+        yield pool.map(make, orders)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _cores() -> int:
+    """Those this process may use, where the system says so."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _one_thread() -> None:
+    import cv2  # here: the workers need it, the command line does not
+
+    cv2.setNumThreads(1)

@@ -1,0 +1,1 @@
+"""One module a task: its `TASK`. Built alike: constants by tier, prompt, `draw`, `shortcuts`."""
