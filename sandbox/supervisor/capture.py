@@ -1,0 +1,150 @@
+"""The kernel's end of a cell's output: fresh pipes as file descriptors 1 and 2, and their order.
+
+Python, C libraries and child processes all write to the two pipes, which the supervisor drains.
+Where order matters (before a picture; from stdout to stderr) the kernel asks the supervisor over a
+side channel to drain first. Threads and tasks of an earlier cell are mute.
+
+Side channel, one datagram each:
+    to the kernel     `C` + two descriptors: a cell begins;  `k` + number: drained
+    to the supervisor `p` + pid;  `r`: ready;  `s` + number + message id: drain, then expect it
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import io
+import os
+import socket
+import sys
+import threading
+from typing import TextIO
+
+from .linux import flush_c_streams
+
+WAIT_SECONDS = 5.0
+MAX_TURNS = 500
+"""Changes between stdout and stderr that are kept in order in one cell; each costs 0.1 ms."""
+
+_CELL: contextvars.ContextVar[int] = contextvars.ContextVar("potrunner_cell")
+
+
+class Stream(io.TextIOWrapper):
+    """`sys.stdout` or `sys.stderr`: an ordinary text stream that knows who may write now."""
+
+    def __init__(self, capture: Capture, descriptor: int) -> None:
+        raw = io.FileIO(descriptor, "w", closefd=False)
+        super().__init__(
+            io.BufferedWriter(raw),
+            encoding="utf-8",
+            errors="backslashreplace",
+            line_buffering=True,
+        )
+        self._capture = capture
+
+    def write(self, text: str, /) -> int:
+        if self._capture.muted():
+            return len(text)
+        self._capture.turn_to(self)
+        return super().write(text)
+
+    def isatty(self) -> bool:
+        return False
+
+
+class Capture:
+    """One per kernel process. `begin` and `end` frame each cell."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        channel.settimeout(WAIT_SECONDS)
+        self._channel = channel
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
+        self._null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        self._cell = 0
+        self._late: set[threading.Thread] = set()
+        self._main = threading.get_ident()
+        self._last: Stream | None = None
+        self._turns = 0
+        self._number = 0
+        self._streams = self._fresh()
+
+    def say(self, message: bytes) -> None:
+        self._channel.send(message)
+
+    def begin(self) -> None:
+        """Takes the pipes of the cell that starts now.
+
+        Raises:
+            OSError: the supervisor sent none.
+        """
+        while True:
+            message, descriptors, _, _ = socket.recv_fds(self._channel, 64, 2)
+            if message[:1] == b"C" and len(descriptors) == 2:
+                break
+        for target, source in zip((1, 2), descriptors, strict=True):
+            os.dup2(source, target)
+            os.close(source)
+        self._cell += 1
+        _CELL.set(self._cell)
+        self._late = set(threading.enumerate())
+        self._last = None
+        self._turns = 0
+        if any(stream.closed for stream in self._streams):
+            self._streams = self._fresh()
+        sys.stdout, sys.stderr = self._streams
+        sys.__stdout__, sys.__stderr__ = self._streams  # type: ignore[misc]
+
+    def end(self) -> None:
+        """Everything written so far is in the pipes; what comes later goes nowhere."""
+        self.flush()
+        os.dup2(self._null, 1)
+        os.dup2(self._null, 2)
+
+    @property
+    def is_copy(self) -> bool:
+        """True in a child that the cell forked."""
+        return os.getpid() != self._pid
+
+    def muted(self) -> bool:
+        """Whether the caller belongs to an earlier cell."""
+        if threading.get_ident() != self._main and threading.current_thread() in self._late:
+            return True
+        return _CELL.get(self._cell) != self._cell
+
+    def turn_to(self, stream: Stream) -> None:
+        """Keeps what the two streams print in order."""
+        last, self._last = self._last, stream
+        if last is not stream and last is not None and self._turns < MAX_TURNS:
+            self._turns += 1
+            with contextlib.suppress(ValueError):  # closed by the cell
+                last.flush()
+            self._drained(b"")
+
+    def before_message(self, message: str) -> None:
+        """What was printed so far stays before this message."""
+        self.flush()
+        self._last = None
+        self._drained(message.encode("ascii", "replace"))
+
+    def flush(self) -> None:
+        for stream in (*self._streams, sys.stdout, sys.stderr):
+            with contextlib.suppress(ValueError, OSError, AttributeError):
+                stream.flush()
+        flush_c_streams()
+
+    def _fresh(self) -> tuple[TextIO, TextIO]:
+        return Stream(self, 1), Stream(self, 2)
+
+    def _drained(self, message: bytes) -> None:
+        if self.is_copy:
+            return
+        with self._lock:
+            self._number += 1
+            number = self._number.to_bytes(4, "big")
+            try:
+                self._channel.send(b"s" + number + message[:200])
+                while self._channel.recv(64) != b"k" + number:
+                    pass
+            except OSError:
+                return  # the supervisor is gone or late: order may suffer, nothing else

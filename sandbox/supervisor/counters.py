@@ -1,0 +1,55 @@
+"""The box's own counters of deaths by the memory limit and of refused forks.
+
+They come from the cgroup files that the box can see (version 1 or 2); where it sees none, the whole
+machine's count of out-of-memory kills has to do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+_ROOT = Path("/sys/fs/cgroup")
+_OOM = (_ROOT / "memory.events", _ROOT / "memory/memory.oom_control", Path("/proc/vmstat"))
+_PIDS = (_ROOT / "pids.events", _ROOT / "pids/pids.events")
+_MEMORY_LIMITS = (_ROOT / "memory.max", _ROOT / "memory/memory.limit_in_bytes")
+_PIDS_LIMITS = (_ROOT / "pids.max", _ROOT / "pids/pids.max")
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Values only ever grow; compare two readings."""
+
+    oom_kills: int
+    refused_forks: int
+
+
+def read() -> Counters:
+    return Counters(_first(_OOM, "oom_kill"), _first(_PIDS, "max"))
+
+
+def limits() -> dict[str, str]:
+    """Memory and process limits as the box sees them; empty where it sees no cgroup."""
+    seen: dict[str, str] = {}
+    for name, paths in (("memory_bytes", _MEMORY_LIMITS), ("pids", _PIDS_LIMITS)):
+        for path in paths:
+            try:
+                seen[name] = path.read_text().strip()
+                break
+            except OSError:
+                continue
+    return seen
+
+
+def _first(paths: tuple[Path, ...], key: str) -> int:
+    """The value of `key` in the first file that has it."""
+    for path in paths:
+        try:
+            lines = path.read_text().splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            name, _, value = line.partition(" ")
+            if name == key and value.strip().isdigit():
+                return int(value)
+    return 0

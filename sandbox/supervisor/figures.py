@@ -1,0 +1,103 @@
+"""matplotlib in a box: figures become pictures whatever backend the cell chose, never larger than
+the pixel limit, each once."""
+
+from __future__ import annotations
+
+import io
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+_MARGIN = 0.1
+"""Inches around a figure, as notebooks have it."""
+_TOO_FAR = 4.0
+"""An artist that makes the picture so many times larger than its figure is left outside."""
+
+Show = Callable[[bytes, dict[str, Any]], None]
+
+
+def figure_png(figure: Any, max_pixels: int) -> tuple[bytes, dict[str, Any]]:
+    """PNG bytes and the display metadata of one figure."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    canvas = figure.canvas
+    if not hasattr(canvas, "get_renderer"):
+        canvas = FigureCanvasAgg(figure)
+    width, height = (float(side) for side in figure.get_size_inches())
+    dpi = float(figure.dpi)
+    original = [round(width * dpi), round(height * dpi)]
+    metadata: dict[str, Any] = {}
+    if width * height * dpi * dpi > max_pixels:
+        dpi = math.sqrt(max_pixels / (width * height)) * 0.999
+        metadata = {"shrunk_from": original}
+        figure.set_dpi(dpi)
+    try:
+        box = _tight_box(figure, canvas, width, height, max_pixels / (dpi * dpi))
+        buffer = io.BytesIO()
+        canvas.print_figure(
+            buffer, format="png", dpi=dpi, bbox_inches=box, facecolor=figure.get_facecolor()
+        )
+    finally:
+        if metadata:
+            figure.set_dpi(original[0] / width)
+    return buffer.getvalue(), metadata
+
+
+def _tight_box(figure: Any, canvas: Any, width: float, height: float, area: float) -> Any:
+    """The box around everything drawn; None (the figure's own) where that would be absurd."""
+    if hasattr(figure, "draw_without_rendering"):
+        figure.draw_without_rendering()
+    box = figure.get_tightbbox(canvas.get_renderer())
+    if box is None or not all(map(math.isfinite, box.extents)):
+        return None
+    box = box.padded(_MARGIN)
+    too_far = box.width > _TOO_FAR * width or box.height > _TOO_FAR * height
+    return None if too_far or box.width * box.height > area else box
+
+
+def show_all(show: Show, max_pixels: int) -> None:
+    """Shows every open figure that holds anything, then closes them all."""
+    pylab = sys.modules.get("matplotlib._pylab_helpers")
+    if pylab is None or not pylab.Gcf.figs:
+        return
+    figures = [manager.canvas.figure for manager in pylab.Gcf.get_all_fig_managers()]
+    try:
+        for figure in figures:
+            _show_one(figure, show, max_pixels)
+    finally:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
+def _show_one(figure: Any, show: Show, max_pixels: int) -> None:
+    if not (figure.axes or figure.lines or figure.texts or figure.images or figure.patches):
+        return
+    try:
+        data, metadata = figure_png(figure, max_pixels)
+    except (
+        ArithmeticError,
+        LookupError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+        MemoryError,
+    ) as error:
+        print(f"Figure not drawn: {type(error).__name__}: {error}", file=sys.stderr)  # noqa: T201
+        return
+    show(data, metadata)
+
+
+def patch_pyplot(pyplot: Any, show: Show, max_pixels: int) -> None:
+    """`plt.show()` and `figure.show()` show pictures, under Agg too."""
+    figure_class = sys.modules["matplotlib.figure"].Figure
+
+    def show_figures(*_: Any, **__: Any) -> None:
+        """Shows and closes all open figures."""
+        show_all(show, max_pixels)
+
+    def show_figure(self: Any, *_: Any, **__: Any) -> None:
+        """Shows this figure."""
+        _show_one(self, show, max_pixels)
+
+    pyplot.show = show_figures
+    figure_class.show = show_figure

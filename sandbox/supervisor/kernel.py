@@ -1,0 +1,167 @@
+"""What a forked kernel runs: ipykernel over `ipc://`, with the box's capture and hooks.
+
+`run` never returns. The parent process is the zygote; everything here happens after the fork.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import sys
+from typing import Any
+
+from ipykernel.ipkernel import IPythonKernel
+from ipykernel.kernelapp import IPKernelApp
+from IPython.core.error import StdinNotImplementedError
+from IPython.core.profiledir import ProfileDir
+from jupyter_client.session import Session
+from traitlets.config import Config
+
+from .capture import Capture
+from .hooks import Hooks, no_input
+from .linux import PR_SET_DUMPABLE, prctl
+from .spec import KernelSpec
+
+_SHOWN = frozenset(
+    {"display_data", "update_display_data", "execute_result", "error", "clear_output"}
+)
+
+
+class BoxSession(Session):
+    """Tells the supervisor of each visible message before it is sent, so that order is kept."""
+
+    capture: Any = None
+
+    def send(self, stream: Any, msg_or_type: Any, *args: Any, **kwargs: Any) -> Any:
+        typed = isinstance(msg_or_type, str)
+        kind = msg_or_type if typed else msg_or_type["header"]["msg_type"]
+        if self.capture is None or kind not in _SHOWN:
+            return super().send(stream, msg_or_type, *args, **kwargs)
+        if self.capture.is_copy or self.capture.muted():
+            return None
+        if typed:
+            content = args[0] if args else kwargs.pop("content", None)
+            parent = args[1] if len(args) > 1 else kwargs.pop("parent", None)
+            msg_or_type = self.msg(
+                msg_or_type,
+                content=content,
+                parent=parent,
+                header=kwargs.pop("header", None),
+                metadata=kwargs.pop("metadata", None),
+            )
+            args = (None, None, *args[2:])
+        self.capture.before_message(msg_or_type["header"]["msg_id"])
+        return super().send(stream, msg_or_type, *args, **kwargs)
+
+
+class BoxKernel(IPythonKernel):
+    """An IPython kernel whose cells are framed by `Capture`."""
+
+    capture: Any = None
+    hooks: Any = None
+
+    async def do_execute(self, code: str, silent: bool, *args: Any, **kwargs: Any) -> Any:
+        self.capture.begin()
+        if sys.gettrace() is not None:
+            sys.settrace(None)
+        try:
+            return await super().do_execute(code, silent, *args, **kwargs)
+        finally:
+            self._finish()
+
+    def raw_input(self, prompt: str = "") -> str:
+        raise StdinNotImplementedError(no_input("input()"))
+
+    def getpass(self, prompt: str = "", stream: Any = None) -> str:
+        raise StdinNotImplementedError(no_input("getpass()"))
+
+    def _finish(self) -> None:
+        if self.capture.is_copy:
+            # A child that the cell forked fell out of its code: it must not act as the kernel.
+            self.capture.flush()
+            os._exit(0)
+        try:
+            self.hooks.show_open_figures()
+        except KeyboardInterrupt:
+            print("Interrupted while drawing figures.", file=sys.stderr)  # noqa: T201
+        # From here on an interrupt would only lose the reply; the next request takes them again.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self.capture.end()
+
+
+class BoxApp(IPKernelApp):
+    """Starts a kernel without files, command line, start-up scripts, stdin or heartbeat."""
+
+    kernel_class = BoxKernel
+
+    def start_up(self, spec: KernelSpec, capture: Capture) -> None:
+        self.transport, self.ip = "ipc", spec.address
+        self.shell_port, self.iopub_port, self.stdin_port, self.control_port = 1, 2, 3, 4
+        self.outstream_class = None
+        self.config = Config(
+            {
+                "HistoryManager": {"enabled": False},
+                "InteractiveShell": {"colors": "nocolor"},
+                "Completer": {"use_jedi": False},
+            }
+        )
+        self.session = BoxSession(parent=self, key=spec.key.encode(), capture=capture)
+        self.profile_dir = ProfileDir(location=f"{spec.state_dir}/profile")
+        self.init_sockets()
+        self.init_io()
+        self.init_signal()
+        self.init_kernel()
+        self.init_path()
+        self.init_shell()
+        assert isinstance(self.kernel, BoxKernel)
+        self.kernel.capture = capture
+        self.kernel.hooks = Hooks(self.shell, spec.max_pixels, spec.seed)
+        self.kernel.hooks.install(spec.work_dir)
+
+
+def run(channel: socket.socket, spec: KernelSpec) -> None:
+    """Becomes the kernel; ends with the process."""
+    os.setsid()
+    channel.send(b"p" + str(os.getpid()).encode())
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    os.close(null)
+    _limits()
+    os.chdir(spec.work_dir)
+    os.environ.update(environment(spec))
+    capture = Capture(channel)
+    app = BoxApp.instance()
+    app.start_up(spec, capture)
+    capture.say(b"r")
+    app.start()
+    os._exit(0)
+
+
+def environment(spec: KernelSpec) -> dict[str, str]:
+    """What libraries look for; none of it comes from the host."""
+    threads = str(spec.threads)
+    return {
+        "HOME": spec.work_dir,
+        "IPYTHONDIR": f"{spec.state_dir}/ipython",
+        "MPLCONFIGDIR": f"{spec.state_dir}/matplotlib",
+        "XDG_CACHE_HOME": f"{spec.state_dir}/cache",
+        "MPLBACKEND": "agg",
+        "OMP_NUM_THREADS": threads,
+        "OPENBLAS_NUM_THREADS": threads,
+        "MKL_NUM_THREADS": threads,
+        "NUMEXPR_NUM_THREADS": threads,
+    }
+
+
+def _limits() -> None:
+    """No core files; first to go when memory runs out; readable by itself again."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    prctl(PR_SET_DUMPABLE, 1)
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123
+            file.write("1000")
+    except OSError:
+        return  # an older kernel or a closed /proc: the limit itself still holds

@@ -1,0 +1,124 @@
+"""The supervisor's side of the zygotes: asks them for kernels, replaces one that was killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .reactor import Reactor
+
+HERE = Path(__file__).resolve().parent
+
+
+class Zygote:
+    """The control socket of one zygote."""
+
+    def __init__(
+        self, reactor: Reactor, control: socket.socket, on_end: Callable[[], None]
+    ) -> None:
+        self._reactor = reactor
+        self._control = control
+        self._on_end = on_end
+        self.pid = 0
+        self.ready = False
+        self.on_ready: Callable[[dict[str, Any]], None] = lambda _: None
+        control.setblocking(False)
+        reactor.watch(control.fileno(), self._on_readable)
+
+    def ask(self, op: str, descriptor: int, spec: dict[str, Any] | None = None) -> bool:
+        """Sends a request; False when the zygote is gone."""
+        request = json.dumps({"op": op, "spec": spec}).encode()
+        try:
+            socket.send_fds(self._control, [request], [descriptor])
+        except OSError:
+            return False
+        return True
+
+    def close(self) -> None:
+        if self._control.fileno() >= 0:
+            self._reactor.unwatch(self._control.fileno())
+            self._control.close()
+
+    def kill(self) -> None:
+        if self.pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    def _on_readable(self) -> None:
+        try:
+            data = self._control.recv(65536)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            self._on_end()
+            return
+        message = json.loads(data)
+        self.pid = message.get("pid", self.pid)
+        if message.get("ready"):
+            self.ready = True
+            self.on_ready(message)
+
+
+class Nursery:
+    """At most one light and one full zygote."""
+
+    def __init__(self, reactor: Reactor, light: socket.socket, light_pid: int) -> None:
+        self._reactor = reactor
+        self.light = Zygote(reactor, light, self._respawn)
+        self.light.pid = light_pid
+        self.full: Zygote | None = None
+
+    @property
+    def pids(self) -> frozenset[int]:
+        full = self.full.pid if self.full else 0
+        return frozenset({self.light.pid, full} - {0})
+
+    def fork(self, descriptor: int, spec: dict[str, Any]) -> bool:
+        """Forks a kernel; True when it comes with the libraries loaded."""
+        if self.full is not None and self.full.ready and self.full.ask("kernel", descriptor, spec):
+            return True
+        if not self.light.ask("kernel", descriptor, spec):
+            self._respawn()
+            self.light.ask("kernel", descriptor, spec)
+        return False
+
+    def preload(self, on_ready: Callable[[dict[str, Any]], None]) -> None:
+        """Starts the full zygote; `on_ready` gets what it says, or `{}` when it has died."""
+        near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+        def ended() -> None:
+            was_ready = self.full is not None and self.full.ready
+            self.full = None
+            if not was_ready:
+                on_ready({})
+
+        self.full = Zygote(self._reactor, near, ended)
+        self.full.on_ready = on_ready
+        with far:
+            self.light.ask("full", far.fileno())
+
+    def stop_preload(self) -> None:
+        """A cell is here already: its libraries are imported where they are needed."""
+        if self.full is not None and not self.full.ready:
+            self.full.kill()
+
+    def _respawn(self) -> None:
+        """Starts a light zygote anew. Not by a fork: the supervisor has threads by now."""
+        self.light.close()
+        near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with far:
+            far.set_inheritable(True)
+            command = [sys.executable, "-s", "-P", str(HERE), "--zygote", str(far.fileno())]
+            pid = os.posix_spawn(sys.executable, command, os.environ)
+        self.light = Zygote(self._reactor, near, self._respawn)
+        self.light.pid = pid

@@ -1,0 +1,260 @@
+"""Serves the host: greets, keeps one kernel ready, runs one cell at a time, names deaths."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NoReturn
+
+import zmq
+
+from . import greeting, wire
+from .aftermath import death
+from .cell import Cell
+from .counters import Counters
+from .counters import read as read_counters
+from .files import WorkDir
+from .greeting import Hello, Refused
+from .handle import Handle
+from .linux import kill_below
+from .nursery import Nursery
+from .output import full_text_directory
+from .reactor import Reactor, Timer
+from .spec import KernelSpec
+
+HELLO_SECONDS = 10.0
+BOOT_SECONDS = 30.0
+MAX_BOOTS = 3
+EXIT_NO_HELLO = 3
+EXIT_LIFETIME = 4
+EXIT_NO_KERNEL = 5
+EXIT_PROTOCOL = 6
+
+
+class Service:
+    """The whole state of a box."""
+
+    def __init__(
+        self, incoming: int, outgoing: int, state: Path, light: socket.socket, light_pid: int
+    ) -> None:
+        self._incoming = incoming
+        self._outgoing = outgoing
+        self._state = state
+        self._reactor = Reactor()
+        self._context: zmq.Context[Any] = zmq.Context()
+        self._nursery = Nursery(self._reactor, light, light_pid)
+        self._decoder = wire.Decoder()
+        self._hello: Hello | None = None
+        self._hello_timer: Timer | None = None
+        self._work = WorkDir(".")
+        self._kernel: Handle | None = None
+        self._spare: Handle | None = None
+        self._boots = 0
+        self._failed_boots = 0
+        self._cell: Cell | None = None
+        self._waiting: tuple[int, str] | None = None
+        """A cell whose kernel is not ready yet."""
+        self._lost: str | None = None
+        self._counters = Counters(0, 0)
+
+    def run(self) -> NoReturn:
+        reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        self._reactor.watch(reading, lambda: self._reap(reading))
+        self._reactor.watch(self._incoming, self._receive)
+        self._hello_timer = self._reactor.later(HELLO_SECONDS, lambda: self._leave(EXIT_NO_HELLO))
+        while True:
+            self._reactor.turn()
+
+    # --- the host ------------------------------------------------------------------------------
+
+    def _receive(self) -> None:
+        data = os.read(self._incoming, 1 << 20)
+        if not data:
+            self._leave(0)
+        try:
+            for frame in self._decoder.feed(data):
+                self._handle(frame)
+        except (wire.FrameError, KeyError, TypeError):
+            self._leave(EXIT_PROTOCOL)
+
+    def _handle(self, frame: wire.Frame) -> None:
+        header = frame.header
+        if self._hello is None:
+            self._greet(header)
+        elif frame.type == "run":
+            self._run(header["id"], frame.parts[0].decode("utf-8", "replace"))
+        elif frame.type == "preload":
+            self._preload()
+        elif frame.type in ("interrupt", "kill"):
+            self._stop(header["id"], frame.type)
+
+    def _greet(self, header: Mapping[str, Any]) -> None:
+        assert self._hello_timer is not None
+        self._hello_timer.cancel()
+        try:
+            hello = greeting.parse(header)
+        except Refused as refusal:
+            self._send({"type": "refused", "reason": str(refusal)}, [])
+            self._leave(EXIT_PROTOCOL)
+        self._hello = hello
+        self._reactor.later(hello.lifetime_seconds, lambda: self._leave(EXIT_LIFETIME))
+        self._work = WorkDir(hello.work_dir)
+        self._work.changes()
+        self._kernel = self._boot()
+        self._send(greeting.ready(), [])
+
+    def _send(self, header: dict[str, Any], parts: list[bytes]) -> None:
+        view = memoryview(wire.encode(header, parts))
+        try:
+            while view:
+                view = view[os.write(self._outgoing, view) :]
+        except OSError:
+            self._leave(0)
+
+    def _leave(self, code: int) -> NoReturn:
+        """Ends every process of the box, then this one."""
+        kill_below(frozenset())
+        os._exit(code)
+
+    # --- cells ---------------------------------------------------------------------------------
+
+    def _run(self, number: int, code: str) -> None:
+        if self._cell is not None or self._waiting is not None:
+            self._leave(EXIT_PROTOCOL)
+        self._nursery.stop_preload()
+        self._waiting = (number, code)
+        self._start_waiting()
+
+    def _start_waiting(self) -> None:
+        if self._waiting is None or self._spare is not None:
+            return
+        kernel = self._kernel
+        if kernel is None or not kernel.ready or self._hello is None:
+            return
+        number, code = self._waiting
+        self._waiting = None
+        self._cell = Cell(
+            number,
+            self._reactor,
+            kernel,
+            self._hello.limits,
+            self._work,
+            full_text_directory(self._state),
+            self._send,
+            self._spared,
+            self._cell_ended,
+        )
+        lost, self._lost = self._lost, None
+        self._cell.start(code, lost)
+
+    def _cell_ended(self) -> None:
+        self._cell = None
+
+    def _stop(self, number: int, how: str) -> None:
+        if self._cell is not None and self._cell.number == number:
+            self._cell.interrupt() if how == "interrupt" else self._cell.kill()
+
+    def _spared(self) -> frozenset[int]:
+        kernels = {handle.pid for handle in (self._kernel, self._spare) if handle is not None}
+        return self._nursery.pids | kernels
+
+    # --- kernels -------------------------------------------------------------------------------
+
+    def _boot(self) -> Handle:
+        assert self._hello is not None
+        self._boots += 1
+        handle = Handle(self._reactor, self._context, f"{self._state}/k{self._boots}")
+        spec = KernelSpec(
+            work_dir=self._hello.work_dir,
+            state_dir=str(self._state),
+            address=handle.address,
+            key=handle.key,
+            seed=self._hello.seed,
+            max_pixels=self._hello.limits.pixels,
+            threads=self._hello.threads,
+        )
+        handle.on_ready = lambda: self._kernel_ready(handle)
+        handle.on_broken = lambda: self._kernel_broken(handle)
+        with handle.far_end:
+            handle.preloaded = self._nursery.fork(handle.far_end.fileno(), asdict(spec))
+        self._counters = read_counters()
+        self._reactor.later(BOOT_SECONDS, lambda: handle.ready or self._kernel_broken(handle))
+        return handle
+
+    def _kernel_ready(self, handle: Handle) -> None:
+        self._failed_boots = 0
+        if handle is self._spare:
+            old, self._kernel, self._spare = self._kernel, handle, None
+            if old is not None:
+                old.kill()
+                old.close()
+            self._send({"type": "preloaded"}, [])
+        self._start_waiting()
+
+    def _kernel_broken(self, handle: Handle) -> None:
+        """Its side channel is closed or it never became ready: of no use, alive or not."""
+        if handle not in (self._kernel, self._spare):
+            return
+        if handle.pid:
+            handle.kill()  # and see it die
+        else:
+            self._replace(handle)
+
+    def _replace(self, handle: Handle) -> None:
+        handle.close()
+        if not handle.ready:
+            self._failed_boots += 1
+            if self._failed_boots >= MAX_BOOTS:
+                self._leave(EXIT_NO_KERNEL)
+        if handle is self._spare:
+            self._spare = None
+            self._send({"type": "preloaded"}, [])
+            self._start_waiting()
+        else:
+            self._kernel = self._boot()
+
+    def _reap(self, wakeup: int) -> None:
+        os.read(wakeup, 4096)
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            for handle in (self._kernel, self._spare):
+                if handle is not None and handle.pid == pid:
+                    self._died(handle, status, usage)
+
+    def _died(self, handle: Handle, status: int, usage: Any) -> None:
+        if self._cell is not None and handle is self._kernel:
+            self._cell.died(status, usage)
+        elif handle is self._kernel and handle.used:
+            cause = death(status, self._counters, read_counters())
+            self._lost = (
+                f"The kernel had ended since the last cell ({cause}):"
+                " all variables and imports are lost; files are kept."
+            )
+        self._replace(handle)
+
+    # --- the libraries -------------------------------------------------------------------------
+
+    def _preload(self) -> None:
+        if self._nursery.full is not None or (self._kernel is not None and self._kernel.used):
+            self._send({"type": "preloaded"}, [])
+        else:
+            self._nursery.preload(self._libraries_ready)
+
+    def _libraries_ready(self, message: dict[str, Any]) -> None:
+        """A kernel that has not been used yet makes room for one that has the libraries."""
+        unused = self._kernel is not None and not self._kernel.used and self._waiting is None
+        if message.get("ready") and unused and message.get("threads") == 1:
+            self._spare = self._boot()
+        else:
+            self._send({"type": "preloaded"}, [])

@@ -1,0 +1,21 @@
+"""What a kernel is told when it is forked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSpec:
+    """What the supervisor tells a kernel that it has forked."""
+
+    work_dir: str
+    state_dir: str
+    """For the libraries' own files, hidden from the model's eyes."""
+    address: str
+    """Prefix of the ipc sockets: `-1` shell, `-2` iopub, `-3` stdin, `-4` control."""
+    key: str
+    """Signs the Jupyter messages."""
+    seed: int
+    max_pixels: int
+    threads: int
