@@ -24,15 +24,12 @@ def table(owed: Sequence[Item], rows: Rows) -> RenderableType:
     `blank`: scored 0 because the run ended without an answer. `lost`: no score. Fits 80 columns
     with the three tiers of CwI.
     """
-    tiers = list(dict.fromkeys(item.difficulty for item in owed if item.difficulty))
-    tiers = tiers if len(tiers) <= _MOST_TIERS else []
-    groups = list(dict.fromkeys(item.group for item in owed))
+    tiers, groups = tiers_of(owed), groups_of(owed)
     made = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     made.add_column("task", no_wrap=True, min_width=16)
     for name in ("scored", "% correct [95 %]", *tiers, "blank", "lost"):
         made.add_column(Text(name), justify="right", no_wrap=True)
-    for group in groups:
-        inside = [item for item in owed if item.group == group]
+    for group, inside in groups.items():
         if len(groups) > 1:
             made.add_row(*_cells(group or "(no group)", inside, tiers, rows), style="italic")
         for task in dict.fromkeys(item.task for item in inside):
@@ -41,6 +38,20 @@ def table(owed: Sequence[Item], rows: Rows) -> RenderableType:
         made.add_section()
     made.add_row(*_cells("all", owed, tiers, rows), style="bold")
     return PrintedGroup(made, Text(losses(count(owed, rows))))
+
+
+def tiers_of(owed: Sequence[Item]) -> list[str]:
+    """The difficulties that get a column: none where there are too many."""
+    tiers = list(dict.fromkeys(item.difficulty for item in owed if item.difficulty))
+    return tiers if len(tiers) <= _MOST_TIERS else []
+
+
+def groups_of(owed: Sequence[Item]) -> dict[str, list[Item]]:
+    """The owed of each group, in the order in which groups first come."""
+    groups: dict[str, list[Item]] = {}
+    for item in owed:
+        groups.setdefault(item.group, []).append(item)
+    return groups
 
 
 def losses(whole: Count) -> str:
