@@ -142,14 +142,12 @@ class OpenAIChat:
         return {self._max_tokens_name if k == "max_tokens" else k: v for k, v in body.items()}
 
     def _wait(self, state: tenacity.RetryCallState) -> float:
-        doubling = tenacity.wait_exponential_jitter(
-            initial=self._patience.first_wait, max=_LONGEST_BACKOFF, jitter=0
-        )
+        first = self._patience.first_wait
+        doubling = tenacity.wait_exponential(multiplier=first, max=_LONGEST_BACKOFF)
         # Jitter on top, never below what the server asked for; it spreads the workers out.
         least = max(_verdict(state).wait or 0.0, doubling(state))
-        return least + tenacity.wait_random(0, max(0.1 * least, self._patience.first_wait / 2))(
-            state
-        )
+        jitter = tenacity.wait_random(0, max(0.1 * least, first / 2))
+        return least + jitter(state)
 
     def _stop(self, state: tenacity.RetryCallState) -> bool:
         patience = self._patience
