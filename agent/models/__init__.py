@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 
 from agent.messages import Model
 from agent.models.options import Patience, RequestOptions, find_endpoint
-from agent.models.scripted import Scripted
 
 __all__ = ["LOCAL", "open_model"]
 
@@ -32,12 +31,15 @@ async def open_model(
     Raises:
         AccessRefused: an address or a key is missing or cannot be used.
     """
+    # Both imports wait until one is wanted: the reference programs bring numpy, the SDK takes a
+    # second, and most commands need neither.
     if name in LOCAL:
+        from agent.models.scripted import Scripted
+
         yield Scripted()
         return
     endpoint = find_endpoint(base_url, os.environ)
     notify(f"{name} at {endpoint.shown}")
-    # The SDK takes a second to import, which `pot --help` and local models need not pay.
     from agent.models.openai_chat import OpenAIChat
 
     async with OpenAIChat(name, endpoint, options, patience, notify) as model:
