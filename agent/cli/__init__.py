@@ -23,7 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("agent.cli.score", "Score a run again, or a file of responses."),
     "build": ("agent.cli.build", "Make benchmark items with known answers."),
     "mock-endpoint": ("agent.cli.mock_endpoint", "Serve a scripted model over real HTTP."),
-    "list": ("agent.cli.list", "List benchmarks and tasks."),
+    "list": ("agent.cli.listing", "List benchmarks and tasks."),
     "doctor": ("agent.cli.doctor", "Say which walls work here and what is missing."),
     "image": ("agent.cli.image", "Build the sandbox image."),
     "report": ("agent.cli.report", "Write the report page of a run."),

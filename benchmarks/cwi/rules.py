@@ -171,6 +171,23 @@ def rule_of(task: str) -> Rule:
     return RULES[task]
 
 
+def describe(task: str) -> str:
+    """The task's rule in a few words: its fields, how near each must be.
+
+    Raises:
+        BenchmarkError: no such task.
+    """
+    rule = rule_of(task)
+    if rule.compare == "boxes":
+        return f"{rule.groups} box{'es' if rule.groups == 2 else ''} x1,y1,x2,y2, IoU at least 0.5"
+    near = "; ".join(
+        f"{field.name} {f'±{field.tolerance}' if field.tolerance else 'exact'}"
+        f"{' (mod 360)' if field.circular else ''}"
+        for field in rule.fields
+    )
+    return near if rule.groups == 1 else f"several groups, {rule.groups}: {near}"
+
+
 def _gold(task: str, rule: Rule, target: str) -> Values:
     try:
         gold = _read(rule, target, like=None)

@@ -44,17 +44,3 @@ def reference_cells(task: str) -> tuple[str, ...]:
         raise BenchmarkError(f"expected a task with a reference program, found {task!r}")
     text = (_REFERENCE / f"{task}.py").read_text(encoding="utf-8")
     return tuple(cell.strip("\n") for cell in _MARK.split(text)[1:])
-
-
-def reference_program(task: str, path: str, prompt: str) -> tuple[str, ...]:
-    """The cells as a model would write them for one item: the first begins with `PATH` and, where
-    the program uses it, `PROMPT`.
-
-    Raises:
-        BenchmarkError: the task has no reference program.
-    """
-    first, *others = reference_cells(task)
-    header = f"PATH = {path!r}\n"
-    if any("PROMPT" in cell for cell in (first, *others)):
-        header += f"PROMPT = {prompt!r}\n"
-    return (header + first, *others)

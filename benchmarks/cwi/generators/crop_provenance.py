@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import cv2
 import numpy as np
 
 from benchmarks.cwi.item import SIDE, Draft, Pixels, Plane, Task, Tier, by_tier, example
@@ -119,6 +118,8 @@ def _ambiguous(photo: Pixels, x: int, y: int, side: int) -> str | None:
     crop = plane[y : y + side, x : x + side]
     if float(crop.std()) < _LEAST_SD:
         return f"standard deviation of the crop {float(crop.std()):.1f}"
+    import cv2  # here: the scripted model imports this module and draws nothing
+
     edges = gradient(plane).astype(np.float32)
     template = edges[y : y + side, x : x + side]
     for turned in (template, template[:, ::-1]):
