@@ -6,10 +6,12 @@ machine's count of out-of-memory kills has to do.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
-_ROOT = Path("/sys/fs/cgroup")
+_ROOT = Path(os.environ.pop("POTRUNNER_COUNTERS", "/sys/fs/cgroup"))
+"""A wall without a control group may keep the counters itself, in files of the same shape."""
 _OOM = (_ROOT / "memory.events", _ROOT / "memory/memory.oom_control", Path("/proc/vmstat"))
 _PIDS = (_ROOT / "pids.events", _ROOT / "pids/pids.events")
 _MEMORY_LIMITS = (_ROOT / "memory.max", _ROOT / "memory/memory.limit_in_bytes")

@@ -17,7 +17,22 @@ from .aftermath import CellLimits
 
 VERSION = 1
 _PACKAGES = frozenset(
-    ["numpy", "scipy", "opencv_python_headless", "opencv_python", "scikit_image", "pillow", "matplotlib", "pandas", "ipython", "ipykernel", "jupyter_client", "pyzmq", "scikit_learn", "sympy"]
+    [
+        "numpy",
+        "scipy",
+        "opencv_python_headless",
+        "opencv_python",
+        "scikit_image",
+        "pillow",
+        "matplotlib",
+        "pandas",
+        "ipython",
+        "ipykernel",
+        "jupyter_client",
+        "pyzmq",
+        "scikit_learn",
+        "sympy",
+    ]
 )
 
 
