@@ -43,7 +43,7 @@ def command(
     try:
         chosen = check_tasks(_words(tasks) or list(TASKS), TASKS)
         wanted = check_tasks(_words(split), SPLITS, kind="split")
-        splits = list(filter(wanted.__contains__, SPLITS))
+        splits = [name for name in SPLITS if wanted.count(name)]
         total = sum(count or COUNTS[name] for name in splits) * len(chosen)
         with _progress(total) as progress:
             made = build(
