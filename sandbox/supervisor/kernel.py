@@ -107,7 +107,8 @@ class BoxApp(IPKernelApp):
                 "Completer": {"use_jedi": False},
             }
         )
-        self.session = BoxSession(parent=self, key=spec.key.encode(), capture=capture)
+        self.session = BoxSession(parent=self, key=spec.key.encode())
+        self.session.capture = capture
         self.profile_dir = ProfileDir(location=f"{spec.state_dir}/profile")
         self.init_sockets()
         self.init_io()

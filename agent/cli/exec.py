@@ -1,0 +1,126 @@
+"""`pot exec`: cells of a file run in one box, one JSON line each; on a terminal, something to read."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent.cells import split_cells
+from agent.cli.problem import Problem
+from sandbox.errors import InputRefused, SandboxError
+from sandbox.outputs import Display, Error, Execution
+from sandbox.session import Box, open_box
+from sandbox.spec import DEFAULT_IMAGE, InputFile, Limits
+
+
+class Sandbox(StrEnum):
+    auto = "auto"
+    docker = "docker"
+    bubblewrap = "bubblewrap"
+    process = "process"
+
+
+def command(
+    file: Annotated[str, typer.Argument(help="Python in `# %%` cells; - is stdin.")] = "-",
+    image: Annotated[
+        list[Path] | None, typer.Option(help="A file for /mnt/data, under its own name; repeats.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="JSON lines on a terminal too (elsewhere always).")
+    ] = False,
+    sandbox: Annotated[Sandbox, typer.Option(help="Where the cells run.")] = Sandbox.auto,
+    image_tag: Annotated[str, typer.Option(help="The docker wall's image.")] = DEFAULT_IMAGE,
+    cell_seconds: Annotated[float, typer.Option(help="Wall time of one cell.")] = 30.0,
+    memory_mb: Annotated[int, typer.Option(help="Memory of the box, MiB.")] = 2048,
+    cpus: Annotated[float, typer.Option(help="CPUs of the box.")] = 1.0,
+) -> None:
+    """Run cells in a box, one JSON line each."""
+    if not 0 < cell_seconds < 1e6 or not 64 <= memory_mb < 1 << 24 or not 0.01 <= cpus <= 1024:
+        raise Problem(
+            "expected --cell-seconds > 0, --memory-mb ≥ 64 and --cpus ≥ 0.01, found "
+            f"{cell_seconds:g}, {memory_mb} and {cpus:g}"
+        )
+    cells = split_cells(_read(file))
+    inputs = _inputs(image or [])
+    limits = Limits(memory_mb=memory_mb, cpus=cpus, cell_seconds=cell_seconds)
+    show = print_json if as_json or not sys.stdout.isatty() else print_text
+    asyncio.run(_run(cells, inputs, limits, sandbox, image_tag, show))
+
+
+async def _run(
+    cells: list[str],
+    inputs: list[InputFile],
+    limits: Limits,
+    sandbox: Sandbox,
+    image_tag: str,
+    show: Callable[[Execution], None],
+) -> None:
+    opened = False
+    try:
+        async with open_box(sandbox.value, inputs=inputs, limits=limits, image=image_tag) as box:
+            opened = True
+            for code in cells:
+                show(await _cell(box, code))
+    except InputRefused as error:
+        raise Problem(str(error), code=2) from None
+    except SandboxError as error:
+        if opened:
+            raise
+        raise Problem(str(error), code=3) from None
+
+
+async def _cell(box: Box, code: str) -> Execution:
+    """A cell that could not be run still gets its line."""
+    try:
+        return await box.run(code)
+    except SandboxError as error:
+        return Execution((), "died", "box_lost", "restarted", 0.0, 0.0, 0.0, note=str(error))
+
+
+def print_json(execution: Execution) -> None:
+    """One line, in ASCII, so that no terminal's encoding gets in the way."""
+    typer.echo(json.dumps(execution.to_json()))
+    sys.stdout.flush()
+
+
+def print_text(execution: Execution) -> None:
+    """What a person at a terminal wants to see."""
+    for output in execution.outputs:
+        if isinstance(output, Display) and output.is_picture:
+            typer.echo(f"[{output.mime} {output.width}x{output.height}, {len(output.data)} bytes]")
+        else:
+            typer.echo(output.traceback if isinstance(output, Error) else output.text.rstrip("\n"))
+    if not execution.outputs:
+        typer.echo("(no output)")
+    end = f"-- {execution.status}, {execution.seconds:.2f} s, {execution.peak_mb:.0f} MiB"
+    typer.echo(" · ".join(part for part in (end, execution.cause, execution.note) if part))
+
+
+def _read(file: str) -> str:
+    name = "standard input" if file == "-" else file
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return data.decode("utf-8-sig")
+    except OSError as problem:
+        raise Problem(f"expected a file of cells, found {name}: {problem.strerror}") from None
+    except UnicodeDecodeError as problem:
+        raise Problem(f"expected UTF-8 text in {name}, found {problem.reason}") from None
+
+
+def _inputs(paths: list[Path]) -> list[InputFile]:
+    found: dict[str, InputFile] = {}
+    for path in paths:
+        if path.name in found:
+            raise Problem(f"expected images of different names, found {path.name!r} twice")
+        try:
+            found[path.name] = InputFile(path.name, path.read_bytes())
+        except OSError as problem:
+            raise Problem(f"expected an image file, found {path}: {problem.strerror}") from None
+    return list(found.values())
