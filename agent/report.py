@@ -125,7 +125,7 @@ def _lines(owed: Sequence[Item], rows: Mapping[tuple[str, int], Row]) -> Iterato
     """The lines of the result table, in its order: group, its tasks, …, all."""
     tiers, groups = tiers_of(owed), groups_of(owed)
     for group, inside in groups.items():
-        if len(groups) > 1:
+        if len(groups) > 1 and len({item.task for item in inside}) > 1:
             yield _line("group", group or "(no group)", inside, tiers, rows)
         for task in dict.fromkeys(item.task for item in inside):
             yield _line("task", task, [i for i in inside if i.task == task], tiers, rows)

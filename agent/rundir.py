@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from agent.codec import CodecError, Load
+from agent.config import RunConfig, from_json
 from agent.errors import RunDirBusy, RunDirError
 from agent.files import full_disk_named, safe_name, write_whole
 from agent.record import result_from_json, result_to_json
@@ -131,6 +132,17 @@ class RunDir:
             raise RunDirError(f"{self.path / name}: expected an object")
         return cast("dict[str, Any]", found)
 
+    def read_config(self) -> RunConfig:
+        """The resolved settings in `config.json`.
+
+        Raises:
+            RunDirError: the file is missing or torn. ConfigError: the settings do not fit.
+        """
+        settings: object = self.read_json("config.json").get("config")
+        if not isinstance(settings, dict):
+            raise RunDirError(f"{self.path / 'config.json'}: expected settings under `config`")
+        return from_json(cast("dict[str, Any]", settings), str(self.path / "config.json"))
+
     def write_owed(self, owed: Sequence[Item]) -> None:
         """`owed.json`: all that is to be done, so that what is missing can be counted."""
         rows = [dataclasses.astuple(item) for item in owed]
@@ -197,15 +209,17 @@ class RunDir:
             raise CodecError(f"it is the record of {result.id!r}, repeat {result.repeat}")
         return result
 
-    def results(self, note: Note | None = None, *, pictures: bool = False) -> Iterator[Result]:
+    def results(
+        self, note: Note | None = None, *, pictures: bool = False, move: bool = True
+    ) -> Iterator[Result]:
         """Every readable record, in order of file name; without `pictures` theirs are empty bytes.
 
-        With `note` (the run is ours to change) others move to `aside/` and a line says so; without
+        With `note` the others move to `aside/` (unless `move` is False) and a line says so; without
         it the first one that cannot be read raises RunDirError.
         """
         for path in sorted(self.samples.iterdir()):
             if path.suffix == ".part":
-                if note:
+                if note and move:
                     path.unlink(missing_ok=True)
                 continue
             try:
@@ -213,7 +227,8 @@ class RunDir:
             except CodecError as error:
                 if note is None:
                     raise RunDirError(f"{path}: cannot be used: {error}") from error
-                _move_to(path, self.path / "aside")
+                if move:
+                    _move_to(path, self.path / "aside")
                 note(f"set aside samples/{path.name}: {error}")
             else:
                 yield result

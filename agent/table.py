@@ -21,17 +21,19 @@ _MOST_TIERS = 6
 def table(owed: Sequence[Item], rows: Rows) -> RenderableType:
     """A line a task under its group, one a group where there are several, all, and the losses.
 
-    `blank`: scored 0 because the run ended without an answer. `lost`: no score. Fits 80 columns
-    with the three tiers of CwI.
+    `blank`: scored 0 because the run ended without an answer. Fits 80 columns with the four tiers
+    of CwI.
     """
     tiers, groups = tiers_of(owed), groups_of(owed)
     made = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     made.add_column("task", no_wrap=True, min_width=16)
-    for name in ("scored", "% correct [95 %]", *tiers, "blank", "lost"):
+    for name in ("scored", "% correct [95 %]", *tiers, "blank"):
         made.add_column(Text(name), justify="right", no_wrap=True)
     for group, inside in groups.items():
         if len(groups) > 1:
-            made.add_row(*_cells(group or "(no group)", inside, tiers, rows), style="italic")
+            cells = _cells(group or "(no group)", inside, tiers, rows)
+            alone = len({item.task for item in inside}) == 1
+            made.add_row(*(cells[:1] if alone else cells), style="italic")
         for task in dict.fromkeys(item.task for item in inside):
             one = [item for item in inside if item.task == task]
             made.add_row(*_cells(f"  {task}", one, tiers, rows))
@@ -74,7 +76,7 @@ def _cells(name: str, owed: Sequence[Item], tiers: Sequence[str], rows: Rows) ->
     cells = [
         *(name, f"{part.scored}/{part.owed}", percent(part)),
         *(_short(tier.get(difficulty)) for difficulty in tiers),
-        *(str(part.unanswered), str(part.owed - part.scored)),
+        str(part.unanswered),
     ]
     return [Text(cell) for cell in cells]  # never as markup: names come from data
 

@@ -1,0 +1,152 @@
+"""`pot ask`: one question about pictures, shown as it happens."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from agent.cli import settings as s
+from agent.config import RunConfig, resolve
+from agent.errors import ConfigError
+from agent.loop import run_sample
+from agent.messages import Dialect, Reply, Run
+from agent.prepare import SCRIPTED, dialect_of, model_of, opener, resolved, wall_of
+from agent.showing import visible
+from agent.trajectory import Trajectory
+from benchmarks.pictures import suffix
+from benchmarks.sample import Picture, Sample
+from sandbox.outputs import Display, Error, Execution
+from sandbox.reaper import guard
+
+
+def command(
+    words: Annotated[list[str], typer.Argument(metavar="IMAGE… QUESTION", help="Question last.")],
+    model: s.ModelName = None,
+    base_url: s.BaseUrl = None,
+    arm: s.Arm = None,
+    dialect: s.DialectName = None,
+    sandbox: s.Sandbox = None,
+    image_tag: s.ImageTag = None,
+    runtime: s.Runtime = None,
+    memory_mb: s.MemoryMb = None,
+    cpus: s.Cpus = None,
+    max_turns: s.MaxTurns = None,
+    token_limit: s.TokenLimit = None,
+    cell_seconds: s.CellSeconds = None,
+    time_limit: s.TimeLimit = None,
+    temperature: s.Temperature = None,
+    top_p: s.TopP = None,
+    max_tokens: s.MaxTokens = None,
+    extra_body: s.ExtraBody = None,
+    header: s.Header = None,
+    request_timeout: s.RequestTimeout = None,
+    system_prompt: s.SystemPrompt = None,
+    skills: s.Skills = None,
+    max_images: s.MaxImages = None,
+    max_pixels: s.MaxPixels = None,
+    seed: s.Seed = None,
+    config: s.Config = None,
+) -> None:
+    """Ask one question about pictures and watch the model work."""
+    parameters = dict(locals())
+    with s.problems():
+        flags = s.given(parameters)
+        settings = resolve({"benchmark": "ask", **flags}, config)
+        if "model" not in flags and settings.model == SCRIPTED:
+            raise ConfigError("expected --model NAME (and OPENAI_BASE_URL or --base-url)")
+        sample = _sample(words)
+        trajectory = asyncio.run(_ask(sample, settings, Console(highlight=False)))
+    raise typer.Exit(0 if trajectory.answer is not None else 1)
+
+
+def _sample(words: Sequence[str]) -> Sample:
+    *paths, question = words
+    if Path(question).is_file() or not question.strip():
+        raise ConfigError(f"expected a question after the pictures, found {question[:60]!r}")
+    pictures = [_picture(number, Path(path)) for number, path in enumerate(paths, 1)]
+    return Sample("ask", "ask", "ask", question, tuple(pictures), target="")
+
+
+def _picture(number: int, path: Path) -> Picture:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: expected a picture, cannot be read ({error.strerror})"
+        ) from error
+    return Picture(f"image_{number}.{suffix(data)}", data)
+
+
+async def _ask(sample: Sample, asked: RunConfig, console: Console) -> Trajectory:
+    wall, dialect = await asyncio.to_thread(wall_of, asked), dialect_of(asked)
+    config, run_id = resolved(asked, wall, dialect), secrets.token_hex(8)
+    screen = Screen(console, dialect)
+    opened = opener(config, wall, run_id)
+    async with model_of(config, screen.note) as model:
+        with guard(run_id):
+            trajectory = await run_sample(
+                sample,
+                model,
+                lambda files: opened(files, config.sample_seed("ask", 0)),
+                dialect,
+                config,
+                watch=screen.show,
+            )
+    screen.end(trajectory)
+    return trajectory
+
+
+class Screen:
+    """Prints replies and executions as they come; nothing in them reaches the terminal raw."""
+
+    def __init__(self, console: Console, dialect: Dialect) -> None:
+        self.console = console
+        self.dialect = dialect
+        self.turn = 0
+
+    def note(self, line: str) -> None:
+        self._print(line, "dim")
+
+    def show(self, what: Reply | Execution) -> None:
+        if isinstance(what, Execution):
+            self._execution(what)
+        else:
+            self._reply(what)
+
+    def end(self, trajectory: Trajectory) -> None:
+        if trajectory.answer is None:
+            self._print(f"No answer ({trajectory.stop}).", "bold red")
+        else:
+            self._print(f"Answer: {trajectory.answer}", "bold green")
+
+    def _reply(self, reply: Reply) -> None:
+        self.turn += 1
+        self._print(f"── turn {self.turn} · {reply.usage.completion_tokens} tokens", "bold")
+        if reply.reasoning:
+            self._print(reply.reasoning.strip(), "dim italic")
+        self._print((reply.refusal or reply.text).strip(), "")
+        for action in self.dialect.read(reply):
+            if isinstance(action, Run) and action.code.strip() not in reply.text:
+                self._print(action.code.rstrip(), "cyan")
+
+    def _execution(self, execution: Execution) -> None:
+        for output in execution.outputs:
+            if isinstance(output, Display) and output.is_picture:
+                self._print(f"[picture {output.width}×{output.height} px]", "magenta")
+            elif isinstance(output, Error):
+                self._print(output.traceback or f"{output.name}: {output.message}", "red")
+            else:
+                self._print(output.text.rstrip("\n"), "yellow")
+        cause = f" ({execution.cause})" if execution.cause else ""
+        self._print(f"[{execution.status}{cause}, {execution.seconds:.2f} s]", "dim")
+
+    def _print(self, text: str, style: str) -> None:
+        if text:
+            self.console.print(Text(visible(text), style=style), soft_wrap=True)

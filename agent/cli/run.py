@@ -1,0 +1,151 @@
+"""`pot run`: evaluates a model on a benchmark, or goes on with a run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from agent.cli import settings as s
+from agent.config import read_file, resolve
+from agent.errors import ConfigError
+from agent.evaluate import Ready, evaluate, ready, what_is_left
+from agent.evaluate import resume as resume_run
+from agent.progress import Watcher, watching
+from agent.run import Finished, is_owed
+from agent.rundir import Key
+from agent.stats import Item, Row, count
+from agent.table import losses, table
+
+
+def command(
+    benchmark: Annotated[str | None, typer.Argument(metavar="[BENCH]", help="e.g. cwi")] = None,
+    tasks: Annotated[str | None, typer.Option(help="Separated by commas; all by default.")] = None,
+    split: Annotated[str | None, typer.Option(help="[default: test]")] = None,
+    data: Annotated[str | None, typer.Option(help="Folder of the data.")] = None,
+    model: s.ModelName = None,
+    base_url: s.BaseUrl = None,
+    api: s.Api = None,
+    arm: s.Arm = None,
+    dialect: s.DialectName = None,
+    sandbox: s.Sandbox = None,
+    image_tag: s.ImageTag = None,
+    runtime: s.Runtime = None,
+    memory_mb: s.MemoryMb = None,
+    cpus: s.Cpus = None,
+    limit: Annotated[int | None, typer.Option(help="So many samples, evenly over tasks.")] = None,
+    ids: Annotated[str | None, typer.Option(help="These samples, separated by commas.")] = None,
+    repeats: Annotated[int | None, typer.Option(help="Times each sample. [default: 1]")] = None,
+    workers: Annotated[int | None, typer.Option(help="Samples in flight. [default: 4]")] = None,
+    max_turns: s.MaxTurns = None,
+    token_limit: s.TokenLimit = None,
+    cell_seconds: s.CellSeconds = None,
+    time_limit: s.TimeLimit = None,
+    temperature: s.Temperature = None,
+    top_p: s.TopP = None,
+    max_tokens: s.MaxTokens = None,
+    extra_body: s.ExtraBody = None,
+    header: s.Header = None,
+    request_timeout: s.RequestTimeout = None,
+    system_prompt: s.SystemPrompt = None,
+    skills: s.Skills = None,
+    max_images: s.MaxImages = None,
+    max_pixels: s.MaxPixels = None,
+    seed: s.Seed = None,
+    config: s.Config = None,
+    out: Annotated[Path | None, typer.Option(help="Run directory; else a new one.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Do what is missing in this run.")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the run in --out; mix settings in --resume.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would run, as JSON.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the summary as one JSON object.")
+    ] = False,
+) -> None:
+    """Evaluate a model on a benchmark."""
+    parameters = dict(locals())
+    with s.problems():
+        flags = s.given(parameters)
+        if resume is not None:
+            finished = _continue(resume, out, flags, config, force, dry_run)
+        else:
+            finished = _begin(flags, config, out, force, dry_run)
+    if finished is not None:
+        _show(finished, as_json)
+        raise typer.Exit(finished.exit_code)
+
+
+def _begin(
+    flags: Mapping[str, Any], file: Path | None, out: Path | None, force: bool, dry_run: bool
+) -> Finished | None:
+    config = resolve(flags, file)
+    if dry_run:
+        _say_what_would_run(ready(config), {})
+        return None
+    return asyncio.run(evaluate(config, out, force=force, watching=_watching))
+
+
+def _continue(
+    path: Path,
+    out: Path | None,
+    flags: Mapping[str, Any],
+    file: Path | None,
+    force: bool,
+    dry_run: bool,
+) -> Finished | None:
+    if out is not None:
+        raise ConfigError("--out: a resumed run stays where it is; leave it out")
+    changes = {**(read_file(file) if file else {}), **flags}
+    if dry_run:
+        _say_what_would_run(*what_is_left(path, changes, force=force))
+        return None
+    return asyncio.run(resume_run(path, changes, force=force, watching=_watching))
+
+
+def _watching(owed: Sequence[Item], rows: Mapping[Key, Row]) -> AbstractContextManager[Watcher]:
+    return watching(owed, rows, sys.stderr)
+
+
+def _say_what_would_run(made: Ready, rows: Mapping[Key, Row]) -> None:
+    """The counts and the resolved settings; nothing is opened, asked or written."""
+    todo = [item for item in made.owed if is_owed(item, rows)]
+    told = {
+        "owed": len(made.owed),
+        "to_run": len(todo),
+        "by_task": dict(Counter(item.task for item in todo)),
+        "cost": None,
+        "config": made.config.public().to_json(),
+    }
+    typer.echo(json.dumps(told, indent=1, ensure_ascii=False))
+
+
+def _show(finished: Finished, as_json: bool) -> None:
+    """The summary as JSON or the table on standard output; how it ended on standard error."""
+    if as_json:
+        typer.echo(json.dumps(finished.summary, ensure_ascii=False))
+    else:
+        console = Console(highlight=False)
+        console.print(table(finished.owed, finished.rows))
+        report = finished.run.path / "report.html"
+        console.print(Text(f"Run: {finished.run.path}"), soft_wrap=True)
+        if report.exists() and not finished.interrupted:
+            console.print(Text(f"Report: {report}"), soft_wrap=True)
+    if finished.interrupted or finished.stopped:
+        how = "interrupted" if finished.interrupted else f"stopped: {finished.stopped}"
+        typer.echo(f"pot: {how}; go on with: pot run --resume {finished.run.path}", err=True)
+    elif finished.exit_code:
+        lost = losses(count(finished.owed, finished.rows))
+        again = f"pot run --resume {finished.run.path} tries again"
+        typer.echo(f"pot: {lost} {again}", err=True)

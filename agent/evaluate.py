@@ -1,0 +1,228 @@
+"""A run from beginning to end: its folder, what is written about it, doing it, doing the rest.
+
+finished = asyncio.run(evaluate(RunConfig("cwi", data="items")))
+print(finished.summary["accuracy"], finished.run.path)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from agent.config import HIDDEN, RunConfig, from_json
+from agent.errors import ConfigError, NothingRan
+from agent.facts import data_hash, facts
+from agent.messages import Dialect
+from agent.models.cache import Cached
+from agent.plan import Plan
+from agent.prepare import dialect_of, model_of, opener, resolved, samples_of, wall_of
+from agent.progress import Silent, Watcher
+from agent.report import write_report
+from agent.run import Finished, execute
+from agent.rundir import Key, RunDir, default_path
+from agent.stats import Item, Row, items, row
+from benchmarks.sample import Sample
+from sandbox import doctor
+from sandbox.image import image_facts
+from sandbox.reaper import guard
+from sandbox.wall import Wall
+
+VERSION = 1
+FREE_TO_CHANGE = frozenset({"workers", "request_timeout", "base_url", "headers"})
+"""Settings that a resume may change without --force: they change no result."""
+
+Watching = Callable[[Sequence[Item], Mapping[Key, Row]], AbstractContextManager[Watcher]]
+"""Opens what a person looks at, given what is owed and what is there already."""
+
+
+@contextmanager
+def unwatched(owed: Sequence[Item], rows: Mapping[Key, Row]) -> Generator[Watcher]:
+    """For programs: nothing is shown."""
+    del owed, rows
+    yield Silent()
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A checked config and what it stands for; making it leaves nothing behind."""
+
+    config: RunConfig
+    samples: Mapping[str, Sample]
+    wall: Wall | None
+    dialect: Dialect
+
+    @property
+    def owed(self) -> list[Item]:
+        return items(list(self.samples.values()), self.config.repeats)
+
+
+def ready(config: RunConfig) -> Ready:
+    """Loads the data and chooses the wall.
+
+    Raises:
+        ConfigError, BenchmarkError: bad input. SandboxUnavailable: no box can be made here.
+    """
+    samples = samples_of(config)
+    dialect = dialect_of(config)
+    wall = wall_of(config)
+    return Ready(resolved(config, wall, dialect), samples, wall, dialect)
+
+
+async def evaluate(
+    config: RunConfig,
+    out: Path | None = None,
+    *,
+    force: bool = False,
+    watching: Watching = unwatched,
+) -> Finished:
+    """A new run in `out` (default: a new folder under `runs/`).
+
+    Raises:
+        ConfigError, BenchmarkError, RunDirError: bad input; nothing is left behind.
+        SandboxUnavailable, AccessRefused: no box can be made, or there is no key.
+        NothingRan: no sample came to a record; nothing is left behind.
+    """
+    path = out or default_path(config.benchmark, config.model)
+    RunDir.refuse_taken(path, force=force)
+    made = await asyncio.to_thread(ready, config)
+    model_of(made.config, Silent().note)  # a missing key is found before the folder is made
+    run = RunDir.create(path, force=force)
+    with run.lock():
+        run.write_json("config.json", await asyncio.to_thread(_about, made))
+        run.write_owed(made.owed)
+        finished = await _go_on(made, run, {}, watching)
+        if finished.stopped and not finished.rows:
+            run.remove_if_empty()
+            raise NothingRan(finished.stopped)
+        return finished
+
+
+async def resume(
+    path: Path,
+    changes: Mapping[str, Any] | None = None,
+    *,
+    force: bool = False,
+    watching: Watching = unwatched,
+) -> Finished:
+    """Runs what is missing or failed in a run directory.
+
+    Raises:
+        As `evaluate`; ConfigError also when settings or data are not those of the run and `force`
+        is not given.
+    """
+    run = RunDir.open(path)
+    with run.lock():
+        made, about, saved = await asyncio.to_thread(_again, run, changes or {}, force)
+        notes: list[str] = []
+        rows = {(r.id, r.repeat): row(r) for r in run.results(notes.append)}
+        _log_resume(run, about, saved, made.config)
+        run.write_owed(made.owed)
+        return await _go_on(made, run, rows, watching, notes)
+
+
+def what_is_left(
+    path: Path, changes: Mapping[str, Any] | None = None, *, force: bool = False
+) -> tuple[Ready, dict[Key, Row]]:
+    """What `resume` would run: all of it, and the records that are there. Changes nothing.
+
+    Raises:
+        As `resume`.
+    """
+    run = RunDir.open(path)
+    made, _, _ = _again(run, changes or {}, force)
+    ignored: list[str] = []
+    found = run.results(ignored.append, move=False)
+    return made, {(r.id, r.repeat): row(r) for r in found}
+
+
+def _again(
+    run: RunDir, changes: Mapping[str, Any], force: bool
+) -> tuple[Ready, dict[str, Any], RunConfig]:
+    """A run made ready from its own `config.json`, that file, and the config in it."""
+    about, saved = run.read_json("config.json"), run.read_config()
+    made = ready(_changed(saved, changes, force))
+    if data_hash(list(made.samples.values())) != about.get("data_sha256") and not force:
+        raise ConfigError(f"--resume {run.path}: the data have changed; --force goes on with them")
+    return made, about, saved
+
+
+async def _go_on(
+    made: Ready,
+    run: RunDir,
+    rows: dict[Key, Row],
+    watching: Watching,
+    notes: Sequence[str] = (),
+) -> Finished:
+    owed = made.owed
+    run_id = secrets.token_hex(8)
+    done = {key: found for key, found in rows.items() if found.failure is None}
+    with watching(owed, done) as watcher, guard(run_id):
+        for line in notes:
+            watcher.note(line)
+        async with model_of(made.config, watcher.note) as model:
+            plan = Plan(
+                config=made.config,
+                samples=made.samples,
+                model=Cached(model, run.replies),
+                dialect=made.dialect,
+                open_box=opener(made.config, made.wall, run_id),
+            )
+            finished = await execute(plan, run, owed, rows, watcher)
+    if not finished.interrupted and finished.rows:
+        await asyncio.to_thread(write_report, run)
+    return finished
+
+
+def _about(made: Ready) -> dict[str, Any]:
+    """All of `config.json`."""
+    config, samples = made.config, list(made.samples.values())
+    image = image_facts(config.image_tag) if made.wall and made.wall.name == "docker" else None
+    return {
+        "version": VERSION,
+        "created": _now(),
+        "host": socket.gethostname(),
+        "config": config.public().to_json(),
+        "owed": len(samples) * config.repeats,
+        "image": image,
+        **facts(config, samples, made.dialect.instructions),
+        "doctor": doctor.facts(),
+        "resumed": [],
+    }
+
+
+def _changed(saved: RunConfig, changes: Mapping[str, Any], force: bool) -> RunConfig:
+    old = saved.to_json()
+    config = from_json({**old, **changes}, "settings")
+    if hidden := [name for name, value in config.headers.items() if value == HIDDEN]:
+        hint = f"give --header {hidden[0]}=… again"
+        raise ConfigError(f"header {hidden[0]}: its value is not kept in the run directory; {hint}")
+    new = config.to_json()
+    differing = [name for name in new if new[name] != old[name] and name not in FREE_TO_CHANGE]
+    if differing and not force:
+        name = differing[0]
+        flag = "--" + name.replace("_", "-")
+        raise ConfigError(
+            f"{flag} {new[name]}: the run was begun with {old[name]}; "
+            "leave it out, start a new run, or mix both with --force"
+        )
+    return config
+
+
+def _log_resume(run: RunDir, about: dict[str, Any], old: RunConfig, new: RunConfig) -> None:
+    before, after = old.public().to_json(), new.public().to_json()
+    changed = {name: after[name] for name in after if after[name] != before[name]}
+    entry = {"at": _now(), "process": os.getpid(), "changed": changed}
+    resumed = [*cast("list[Any]", about.get("resumed") or []), entry]
+    run.write_json("config.json", {**about, "config": after, "resumed": resumed})
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
