@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from agent.files import write_whole
 from agent.record import outcome
 from agent.rundir import Key, RunDir
-from agent.stats import Row, row, summary
+from agent.stats import Item, Row, row, summary
 from agent.trajectory import Failure, Result
 from benchmarks.errors import BenchmarkError
 from benchmarks.registry import score_span
@@ -21,7 +21,9 @@ from benchmarks.registry import score_span
 class Rescored:
     """What a rescoring found."""
 
-    records: int
+    run: RunDir
+    owed: Sequence[Item]
+    rows: Mapping[Key, Row]
     changed: tuple[str, ...]
     """`<id> <repeat>: <old outcome> → <new outcome>`, a line each."""
     summary: Mapping[str, Any]
@@ -46,9 +48,10 @@ def rescore(path: Path) -> Rescored:
                 _replace(run, new)
                 changed.append(f"{old.id} {old.repeat}: {outcome(old)} → {outcome(new)}")
             rows[new.id, new.repeat] = row(new)
-        whole = summary(run.read_owed(), rows)
+        owed = run.read_owed()
+        whole = summary(owed, rows)
         run.write_json("summary.json", whole)
-        return Rescored(len(rows), tuple(changed), whole)
+        return Rescored(run, owed, rows, tuple(changed), whole)
 
 
 def scored_again(benchmark: str, result: Result) -> Result:

@@ -45,9 +45,9 @@ def command(
 
 
 def _score_run(run: Path) -> None:
-    from agent.rescore import rescore  # here: the other form needs nothing of a run
+    from agent.cli.rescored import show  # here: the other form needs nothing of a run
 
-    rescore(run)
+    show(run)
 
 
 def _lines(responses: str) -> list[str]:
