@@ -18,7 +18,8 @@ from agent.models.errors import AccessRefused, ContextFull, ModelError, ModelRef
 _CONTEXT = re.compile(
     r"context.{0,20}(length|window|size|limit)|maximum.{0,20}(context|prompt|input).{0,10}(length|token)"
     r"|(prompt|input|request|message)s?.{0,40}too (long|large|many tokens)|too many (input )?tokens"
-    r"|exceeds? the (available|maximum) context|string_above_max_length|exceeds the maximum size",
+    r"|exceeds? the (available|maximum) context|string_above_max_length|exceeds the maximum size"
+    r"|maximum model length",
     re.IGNORECASE | re.DOTALL,
 )
 _NO_PICTURES = re.compile(

@@ -1,0 +1,300 @@
+"""The client against a real HTTP server: every request is counted in the server's log."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import time
+from collections.abc import AsyncGenerator, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from agent.endpoint import Log, Settings, make_app, serve
+from agent.endpoint.scenario import ScenarioAnswers, Step
+from agent.messages import Message, Reply, Request, Text
+from agent.models.errors import (
+    AccessRefused,
+    ContextFull,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+)
+from agent.models.openai_chat import OpenAIChat
+from agent.models.options import Endpoint, Patience, RequestOptions
+
+KEY = "sk-very-secret-key"
+HURRY = Patience(total=20, first_contact=0.3, longest_wait=5, first_wait=0.01)
+ASK = Request((Message("user", (Text("what?"),)),))
+RETRIED = Step(status=500, body={"error": {"message": "try again"}})
+T = TypeVar("T")
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(work)
+
+
+@contextlib.asynccontextmanager
+async def talking(
+    *steps: Step,
+    options: RequestOptions | None = None,
+    patience: Patience = HURRY,
+    settings: Settings | None = None,
+    key: str = KEY,
+) -> AsyncGenerator[tuple[OpenAIChat, list[dict[str, Any]], list[str]]]:
+    """A client, the server's log (with bodies) and what the client told on the way."""
+    log, told = Log(bodies=True), list[str]()
+    app = make_app(ScenarioAnswers(steps), settings, log)
+    async with (
+        serve(app) as base_url,
+        OpenAIChat("m", Endpoint(base_url, key, "test"), options, patience, told.append) as model,
+    ):
+        yield model, log.lines, told
+
+
+async def outcome(model: OpenAIChat, request: Request = ASK) -> Reply | ModelError:
+    try:
+        return await model.reply(request)
+    except ModelError as error:
+        return error
+
+
+def test_a_reply_with_usage_and_seconds() -> None:
+    async def work() -> None:
+        async with talking(Step(answer="5", delay=0.2)) as (model, log, _):
+            reply = await model.reply(ASK)
+            assert (reply.text, reply.finish_reason) == ("<answer>5</answer>", "stop")
+            assert not reply.usage.estimated
+            assert reply.usage.completion_tokens > 0
+            assert 0.2 <= reply.seconds < 20
+            assert [line["answered"] for line in log] == [True]
+
+    run(work())
+
+
+def test_the_body_arrives_as_it_was_made() -> None:
+    async def work() -> None:
+        options = RequestOptions(
+            temperature=0.0, extra_body={"top_k": 1}, headers={"x-team": "a b"}
+        )
+        async with talking(Step(answer="1"), options=options) as (model, log, _):
+            await model.reply(ASK)
+            assert log[0]["body"] == model.wire(ASK)
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    "failures",
+    [
+        [RETRIED],
+        [RETRIED] * 5,
+        [
+            Step(status=429, headers={"retry-after": "0"}),
+            Step(status=503, body="<html>busy</html>"),
+        ],
+        [Step(text="half", cut=True)],
+        [Step(body="<html>proxy</html>"), Step(body="{torn"), Step(body="")],
+        [Step(body={"choices": [], "usage": None})],
+        [Step(body={"id": None, "choices": None, "error": {"message": "busy", "code": 429}})],
+    ],
+)
+def test_failures_are_waited_out(failures: list[Step]) -> None:
+    async def work() -> None:
+        async with talking(*failures, Step(answer="5")) as (model, log, told):
+            assert (await model.reply(ASK)).text == "<answer>5</answer>"
+            assert len(log) == len(failures) + 1
+            assert len({line["sha256"] for line in log}) == 1
+            assert [line["answered"] for line in log] == [False] * len(failures) + [True]
+            assert len(told) == len(failures)
+            assert all("asking again in" in line for line in told)
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("headers", "least"),
+    [
+        ({"retry-after": "0.4"}, 0.4),
+        ({"retry-after-ms": "400", "retry-after": "9999"}, 0.4),
+    ],
+)
+def test_retry_after_is_the_least_wait(headers: dict[str, str], least: float) -> None:
+    async def work() -> None:
+        steps = (
+            Step(status=429, headers=headers, body={"error": {"message": "x"}}),
+            Step(answer="5"),
+        )
+        async with talking(*steps) as (model, _, _):
+            begin = time.monotonic()
+            reply = await model.reply(ASK)
+            elapsed = time.monotonic() - begin
+            assert elapsed >= least
+            assert reply.seconds <= elapsed - least  # the sleep is not the model's thinking
+
+    run(work())
+
+
+def test_a_wait_of_days_is_not_waited() -> None:
+    async def work() -> None:
+        days = Step(status=429, headers={"retry-after": "198300"}, body={"error": {"message": "x"}})
+        async with talking(days) as (model, log, _):
+            error = await outcome(model)
+            assert isinstance(error, ModelUnavailable)
+            assert "198300 s" in str(error)
+            assert len(log) == 1
+
+    run(work())
+
+
+def test_retries_end() -> None:
+    async def work() -> None:
+        patience = Patience(total=0.5, first_wait=0.05)
+        async with talking(*[RETRIED] * 100, patience=patience) as (model, log, _):
+            error = await outcome(model)
+            assert isinstance(error, ModelUnavailable)
+            assert f"{len(log)} times" in str(error)
+            assert 2 <= len(log) < 20
+            assert "try again" in str(error)
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("step", "kind", "words"),
+    [
+        (Step(status=400, body={"error": {"message": "bad seed"}}), ModelRefused, "bad seed"),
+        (Step(status=404, body={"detail": "Not Found"}), AccessRefused, "--base-url"),
+        (
+            Step(status=400, body={"error": {"message": "maximum context length is 10 tokens"}}),
+            ContextFull,
+            "10 tokens",
+        ),
+        (Step(status=413, body="<html>413</html>"), ContextFull, "413"),
+    ],
+)
+def test_refusals_are_not_asked_again(step: Step, kind: type[ModelError], words: str) -> None:
+    async def work() -> None:
+        async with talking(step) as (model, log, _):
+            error = await outcome(model)
+            assert type(error) is kind
+            assert words in str(error)
+            assert "\n" not in str(error)
+            assert len(log) == 1
+
+    run(work())
+
+
+def test_a_wrong_key_is_one_line_without_the_key(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    async def work() -> None:
+        wrong = "sk-some-other-key"
+        options = RequestOptions(headers={"x-token": "header-secret"})
+        settings = Settings(api_key=KEY)
+        async with talking(key=wrong, options=options, settings=settings) as (model, log, told):
+            error = await outcome(model)
+            assert isinstance(error, AccessRefused)
+            assert "HTTP 401" in str(error)
+            assert "OPENAI_API_KEY" in str(error)
+            assert "\n" not in str(error)
+            shown = [
+                str(error),
+                repr(error),
+                repr(options),
+                *told,
+                caplog.text,
+                repr(model.__dict__),
+            ]
+            assert not any(wrong in text or "header-secret" in text for text in shown)
+            assert len(log) == 1
+
+    run(work())
+
+
+def test_a_dead_server_is_told_soon() -> None:
+    async def work() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        endpoint = Endpoint(f"http://user:word@127.0.0.1:{port}/v1", KEY, "--base-url")
+        async with OpenAIChat("m", endpoint, patience=HURRY) as model:
+            error = await outcome(model)
+        assert isinstance(error, ModelUnavailable)
+        assert f"127.0.0.1:{port}/v1 (--base-url)" in str(error)
+        assert "is the server running?" in str(error)
+        assert "word" not in str(error)
+
+    run(work())
+
+
+def test_a_slow_answer_ends_at_the_request_timeout() -> None:
+    async def work() -> None:
+        options = RequestOptions(request_timeout=0.2)
+        steps = Step(answer="1", delay=5), Step(answer="2")
+        patience = Patience(total=20, first_contact=20, first_wait=0.01)
+        async with talking(*steps, options=options, patience=patience) as (model, log, told):
+            assert (await model.reply(ASK)).text == "<answer>2</answer>"
+            assert "--request-timeout" in told[0]
+            assert [line["answered"] for line in log] == [True]
+
+    run(work())
+
+
+def test_max_tokens_is_renamed_once_for_the_run() -> None:
+    async def work() -> None:
+        message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+        no = Step(status=400, body={"error": {"message": message}})
+        options = RequestOptions(max_tokens=7)
+        async with talking(no, Step(answer="1"), Step(answer="2"), options=options) as talk:
+            model, log, told = talk
+            await model.reply(ASK)
+            await model.reply(ASK)
+            names = ("max_tokens", "max_completion_tokens")
+            sent = [tuple(line["body"].get(name) for name in names) for line in log]
+            assert sent == [(7, None), (None, 7), (None, 7)]
+            assert len(told) == 1
+
+    run(work())
+
+
+@pytest.mark.parametrize("usage", [None, {"prompt_tokens": None, "completion_tokens": 5}])
+def test_missing_usage_is_estimated_and_marked(usage: object) -> None:
+    async def work() -> None:
+        body = {
+            "choices": [{"finish_reason": "stop", "message": {"content": "x" * 40}}],
+            "usage": usage,
+        }
+        async with talking(Step(body=body)) as (model, _, _):
+            reply = await model.reply(ASK)
+            assert reply.usage.estimated
+            assert reply.usage.completion_tokens == 10
+
+    run(work())
+
+
+def test_blocked_content_is_a_reply() -> None:
+    async def work() -> None:
+        body = {"choices": [{"index": 0, "finish_reason": "content_filter", "message": None}]}
+        async with talking(Step(body=body)) as (model, log, _):
+            reply = await model.reply(ASK)
+            assert (reply.text, reply.finish_reason) == ("", "content_filter")
+            assert len(log) == 1
+
+    run(work())
+
+
+def test_many_requests_at_once_through_a_failing_server(tmp_path: Path) -> None:
+    async def work() -> None:
+        settings = Settings(fail_rate=0.4, fail_status=(429, 500), retry_after=0.01, seed=3)
+        async with talking(Step(answer="1", times=40), settings=settings) as (model, log, _):
+            requests = [Request((Message("user", (Text(f"q{n}"),)),)) for n in range(40)]
+            replies = await asyncio.gather(*(model.reply(request) for request in requests))
+            assert len(replies) == 40
+            assert sum(line["answered"] for line in log) == 40
+            failed = [line["status"] for line in log if not line["answered"]]
+            assert {429, 500} == set(failed)
+
+    run(work())
