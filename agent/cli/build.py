@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from agent.cli.problem import Problem
 from benchmarks.cwi.build import COUNTS, build
-from benchmarks.cwi.photos import SPLITS
+from benchmarks.cwi.photos import SPLITS, Split
 from benchmarks.cwi.tasks import TASKS
 from benchmarks.errors import BenchmarkError
 from benchmarks.registry import check_tasks
@@ -43,7 +43,7 @@ def command(
     try:
         chosen = check_tasks(_words(tasks) or list(TASKS), TASKS)
         wanted = check_tasks(_words(split), SPLITS, kind="split")
-        splits = [name for name in SPLITS if wanted.count(name)]
+        splits: list[Split] = [name for name in SPLITS if name in wanted]
         total = sum(count or COUNTS[name] for name in splits) * len(chosen)
         with _progress(total) as progress:
             made = build(
