@@ -30,7 +30,7 @@ async def serve(app: ASGIApp, port: int = 0, host: str = "127.0.0.1") -> AsyncGe
     Raises:
         OSError: the port is taken.
     """
-    listener = socket.create_server((host, port), backlog=512)
+    listener = _listen(host, port)
     config = uvicorn.Config(
         app, log_level="critical", lifespan="off", ws="none", timeout_graceful_shutdown=1
     )
@@ -44,3 +44,17 @@ async def serve(app: ASGIApp, port: int = 0, host: str = "127.0.0.1") -> AsyncGe
             await asyncio.wait_for(running, _STOP_SECONDS)
         finally:
             listener.close()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    # The protocol is named: asyncio sends small packets at once (no 40 ms waits for an
+    # acknowledgement) only on sockets that say they are TCP, and the accepted ones inherit it.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(512)
+    except OSError:
+        listener.close()
+        raise
+    return listener
