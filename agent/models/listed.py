@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from agent.messages import Reply, Request
 from agent.models.errors import ModelUnavailable
+
+Said = Reply | str | Callable[[Request], Reply | str]
+"""A reply, its text alone, or a function that makes either from the request."""
 
 
 class Listed:
@@ -13,10 +16,8 @@ class Listed:
 
     name = "listed"
 
-    def __init__(self, replies: Iterable[Reply | str]) -> None:
-        self._replies = [
-            Reply(r, finish_reason="stop") if isinstance(r, str) else r for r in replies
-        ]
+    def __init__(self, replies: Iterable[Said]) -> None:
+        self._replies = list(replies)
         self.requests: list[Request] = []
 
     async def reply(self, request: Request) -> Reply:
@@ -28,4 +29,7 @@ class Listed:
         self.requests.append(request)
         if len(self.requests) > len(self._replies):
             raise ModelUnavailable(f"expected at most {len(self._replies)} requests, got one more")
-        return self._replies[len(self.requests) - 1]
+        said = self._replies[len(self.requests) - 1]
+        if callable(said):
+            said = said(request)
+        return Reply(said, finish_reason="stop") if isinstance(said, str) else said
