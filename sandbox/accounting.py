@@ -105,8 +105,7 @@ def _group(limits: Limits) -> tuple[Group | None, str, None]:
     try:
         return make_group(limits), "", None
     except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        return None, f"no control group can be made: {error.strerror or error}{where}", None
+        return None, f"no control group can be made ({error.strerror or error})", None
 
 
 def _counts_per_namespace() -> bool:

@@ -8,21 +8,18 @@ counters on both walls.
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
-import signal
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.identity import Owner, this_process
+from sandbox.reap_child import remove_group
 from sandbox.spec import Limits
 
 MIB = 1 << 20
 PREFIX = "potrunner-"
 CONTROLLERS = ("memory", "pids", "cpu")
-REMOVE_SECONDS = 5.0
 PERIOD = 100_000
 """Microseconds in which a box may use its share of CPU time."""
 
@@ -57,7 +54,7 @@ class Group:
     def remove(self) -> None:
         """Kills what is left in the group and removes it."""
         for folder in set(self.folders.values()):
-            _remove(folder)
+            remove_group(folder)
 
 
 def make_group(limits: Limits) -> Group:
@@ -160,28 +157,18 @@ def _own_paths() -> dict[str, str]:
 def sweep_groups() -> int:
     """Removes groups whose owner is dead; returns how many folders."""
     removed = 0
-    try:
-        parents = set(_parents()[1].values())
-    except OSError:
-        return 0
-    for parent in parents:
+    for parent in group_parents():
         for folder in parent.glob(f"{PREFIX}*"):
             owner = Owner.parse(folder.name.removeprefix(PREFIX).rsplit(".", 1)[0])
             if owner is not None and not owner.alive:
-                _remove(folder)
+                remove_group(folder)
                 removed += 1
     return removed
 
 
-def _remove(folder: Path) -> None:
-    deadline = time.monotonic() + REMOVE_SECONDS
-    while folder.is_dir():
-        with contextlib.suppress(OSError):
-            for pid in (folder / "cgroup.procs").read_text().split():
-                os.kill(int(pid), signal.SIGKILL)
-        try:
-            folder.rmdir()
-        except OSError:
-            if time.monotonic() > deadline:
-                return  # left to the sweep of the next start
-            time.sleep(0.005)
+def group_parents() -> set[Path]:
+    """The folders in which this host's groups are made; empty where none can be."""
+    try:
+        return set(_parents()[1].values())
+    except OSError:
+        return set()

@@ -22,6 +22,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import requests
@@ -31,7 +32,9 @@ from docker.errors import APIError, DockerException
 from sandbox.engine import connect, enforced_by, is_gone, lost_on_error
 from sandbox.errors import BoxLost, SandboxUnavailable
 from sandbox.hardening import container_config
+from sandbox.home import staged_supervisor
 from sandbox.inputs import staged
+from sandbox.launch import SUPERVISOR_DIR, SUPERVISOR_MOUNT
 from sandbox.muxed import Demultiplexer
 from sandbox.spec import BoxSpec, WallName
 from sandbox.stream import BoxStream
@@ -47,6 +50,8 @@ class DockerWall:
 
     api: APIClient
     info: dict[str, Any]
+    """What the engine says of itself."""
+    supervisor: Path = SUPERVISOR_DIR
     name: WallName = "docker"
 
     @classmethod
@@ -63,12 +68,16 @@ class DockerWall:
             raise SandboxUnavailable(f"the engine has no runtime {spec.runtime!r}; it has: {known}")
         with staged(spec.inputs) as inputs:
             container = _Container(self.api)
-            config = partial(container_config, self.api, spec, self.info, inputs)
+            stream: BoxStream | None = None
+            mounts = {SUPERVISOR_MOUNT: staged_supervisor(self.supervisor), "/mnt/data": inputs}
+            config = partial(container_config, self.api, spec, self.info, mounts)
             try:
-                sock = await asyncio.to_thread(container.make, spec, config)
-                stream = await BoxStream.over_socket(sock)
+                await asyncio.to_thread(container.make, spec, config)
+                stream = await BoxStream.over_socket(container.take_socket())
                 yield DockerConnection(container, stream, enforced_by(self.info))
             finally:
+                if stream is not None:
+                    stream.close()
                 # Shielded: a cancelled runner still removes its box before it goes.
                 await asyncio.shield(asyncio.to_thread(container.discard))
 
@@ -135,8 +144,10 @@ class _Container:
         self._api = api
         self._lock = threading.Lock()
         self._discarded = False
+        self._socket: socket.socket | None = None
 
-    def make(self, spec: BoxSpec, config: partial[dict[str, Any]]) -> socket.socket:
+    def make(self, spec: BoxSpec, config: partial[dict[str, Any]]) -> None:
+        """Creates, attaches, starts; then `take_socket` gives the stream."""
         with lost_on_error("make a box"):
             identifier = self._create(spec, config())
         with self._lock:
@@ -145,12 +156,13 @@ class _Container:
                 self._remove(identifier)
                 raise BoxLost("the box was given up while it was being made")
         with lost_on_error("start a box"):
-            sock = _attach(self._api, identifier)
-            try:
-                self._api.start(identifier)
-            except DockerException:
-                sock.close()
-                raise
+            self._socket = _attach(self._api, identifier)
+            self._api.start(identifier)
+
+    def take_socket(self) -> socket.socket:
+        """The attached stream, which from now on is the caller's to close."""
+        sock, self._socket = self._socket, None
+        assert sock is not None, "called once, after make"
         return sock
 
     def _create(self, spec: BoxSpec, config: dict[str, Any]) -> str:
@@ -173,6 +185,8 @@ class _Container:
             identifier = self.id
         if identifier is not None:
             self._remove(identifier)
+        if self._socket is not None:
+            self._socket.close()
 
     def _remove(self, identifier: str) -> None:
         try:
@@ -239,4 +253,5 @@ def _attach(api: APIClient, identifier: str) -> socket.socket:
         )
     sock = raw.dup()
     wrapped.close()
+    raw.close()
     return sock

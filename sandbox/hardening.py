@@ -13,26 +13,18 @@ from typing import Any
 from docker import APIClient
 from docker.types import LogConfig, Mount, Ulimit
 
-from sandbox.home import staged_supervisor
-from sandbox.identity import this_process
+from sandbox.identity import owner_labels, this_process
 from sandbox.launch import ENVIRONMENT, PYTHON_FLAGS, SUPERVISOR_MOUNT
 from sandbox.spec import BoxSpec, Limits
 
-LABEL = "potrunner"
-"""On every container, with `.run`, `.host`, `.pid` and `.start` beside it: who owns the box."""
 MIB = 1 << 20
 SECCOMP = Path(__file__).parent / "seccomp.json"
 
 
 def container_config(
-    api: APIClient, spec: BoxSpec, info: dict[str, Any], inputs: Path
+    api: APIClient, spec: BoxSpec, info: dict[str, Any], mounts: dict[str, Path]
 ) -> dict[str, Any]:
-    """The body of the create request.
-
-    Raises:
-        SandboxUnavailable: the cache home, where the supervisor is staged, cannot be used.
-    """
-    owner = this_process()
+    """The body of the create request; `mounts` are read-only, box path → host path."""
     return api.create_container_config(
         image=spec.image,
         command=["python3", *PYTHON_FLAGS, SUPERVISOR_MOUNT],
@@ -42,19 +34,13 @@ def container_config(
         working_dir="/work",
         environment=dict(ENVIRONMENT),
         stdin_open=True,
-        labels={
-            LABEL: "1",
-            f"{LABEL}.run": spec.run_id,
-            f"{LABEL}.host": owner.host,
-            f"{LABEL}.pid": str(owner.pid),
-            f"{LABEL}.start": owner.start,
-        },
-        host_config=_host_config(api, spec, info, inputs),
+        labels=owner_labels(this_process(), spec.run_id),
+        host_config=_host_config(api, spec, info, mounts),
     )
 
 
 def _host_config(
-    api: APIClient, spec: BoxSpec, info: dict[str, Any], inputs: Path
+    api: APIClient, spec: BoxSpec, info: dict[str, Any], mounts: dict[str, Path]
 ) -> dict[str, Any]:
     limits = spec.limits
     return api.create_host_config(
@@ -74,8 +60,8 @@ def _host_config(
         auto_remove=True,
         runtime=spec.runtime,
         mounts=[
-            Mount(SUPERVISOR_MOUNT, str(staged_supervisor()), type="bind", read_only=True),
-            Mount("/mnt/data", str(inputs), type="bind", read_only=True),
+            Mount(target, str(source), type="bind", read_only=True)
+            for target, source in mounts.items()
         ],
     )
 

@@ -15,7 +15,6 @@ import tempfile
 from pathlib import Path
 
 from sandbox.errors import SandboxUnavailable
-from sandbox.launch import SUPERVISOR_DIR
 
 
 def cache_home() -> Path:
@@ -36,7 +35,7 @@ def cache_home() -> Path:
     return home
 
 
-def staged_supervisor(source: Path = SUPERVISOR_DIR) -> Path:
+def staged_supervisor(source: Path) -> Path:
     """A read-only copy of the supervisor named by its content, with bytecode beside the sources."""
     files = sorted(source.rglob("*.py"))
     digest = hashlib.sha256()

@@ -12,6 +12,9 @@ import platform
 from dataclasses import dataclass
 from pathlib import Path
 
+LABEL = "potrunner"
+"""On every container, with `.run`, `.host`, `.pid` and `.start` beside it: who owns the box."""
+
 
 @dataclass(frozen=True, slots=True)
 class Owner:
@@ -76,3 +79,14 @@ def _process_start_elsewhere(pid: int) -> str | None:
         return f"{psutil.Process(pid).create_time():.3f}".replace(".", "-")
     except psutil.Error:
         return None
+
+
+def owner_labels(owner: Owner, run_id: str) -> dict[str, str]:
+    """The labels of a container of this owner."""
+    return {
+        LABEL: "1",
+        f"{LABEL}.run": run_id,
+        f"{LABEL}.host": owner.host,
+        f"{LABEL}.pid": str(owner.pid),
+        f"{LABEL}.start": owner.start,
+    }

@@ -48,13 +48,19 @@ class BoxStream:
     async def read(self) -> bytes:
         """The next bytes; empty at the end, whether it was orderly or not."""
         try:
-            return await self.reader.read(CHUNK_BYTES)
+            data = await self.reader.read(CHUNK_BYTES)
         except OSError:
-            return b""
+            data = b""
+        if not data:
+            # An engine keeps its half open after the box is gone; writes must fail at once.
+            self.close()
+        return data
 
     async def write(self, data: bytes) -> None:
         """Raises `BoxLost` when nobody reads at the other end any more."""
         try:
+            if self.writer.transport.is_closing():
+                raise BrokenPipeError
             async with asyncio.timeout(WRITE_SECONDS):
                 self.writer.write(data)
                 await self.writer.drain()

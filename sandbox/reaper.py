@@ -1,0 +1,140 @@
+"""No orphans: a guard that outlives the runner, and a sweep of what earlier runners left.
+
+A box ends by itself when its runner dies, because its stream closes. What that cannot end (killed
+between create and start, a paused box) the guard's child removes: it lives in a session of its own,
+holds one end of a pipe, and acts when the pipe closes without a farewell. Only what carries our
+label and the runner's own identity is touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sandbox.cgroups import PREFIX, group_parents, sweep_groups
+from sandbox.errors import SandboxUnavailable
+from sandbox.identity import LABEL, Owner, owner_labels, this_process
+from sandbox.inputs import staging_root, sweep_staged
+from sandbox.reap_child import Engine
+
+DEFAULT_ENGINE = "unix:///var/run/docker.sock"
+FAREWELL_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a sweep removed."""
+
+    containers: int = 0
+    folders: int = 0
+    groups: int = 0
+
+
+@contextmanager
+def guard(run_id: str) -> Generator[Swept]:
+    """Sweeps, then watches over this process until the block ends. Enter once per process.
+
+    Yields what the sweep removed. Nothing here needs Docker; without an engine the guard looks
+    after folders and control groups only.
+    """
+    swept = sweep()
+    child = subprocess.Popen(
+        [sys.executable, "-I", "-S", str(Path(__file__).with_name("reap_child.py"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env={},
+        start_new_session=True,  # Ctrl-C and the end of the terminal must not reach it
+    )
+    assert child.stdin is not None, "a pipe was asked for"
+    with child.stdin as pipe:
+        pipe.write(json.dumps(_orders(run_id)).encode() + b"\n")
+        pipe.flush()
+        try:
+            yield swept
+        finally:
+            with contextlib.suppress(OSError):  # the child was killed: nothing left to tell
+                pipe.write(b"done\n")
+                pipe.flush()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(FAREWELL_SECONDS)
+
+
+def sweep() -> Swept:
+    """Removes containers, input folders and control groups of dead runners of this host."""
+    folders = 0
+    with contextlib.suppress(SandboxUnavailable, OSError):
+        folders = sweep_staged()
+    return Swept(sweep_containers(engine_address()), folders, sweep_groups())
+
+
+def sweep_containers(address: str | None) -> int:
+    """Removes boxes whose owner on this host is dead; 0 when no engine answers."""
+    if address is None:
+        return 0
+    removed = 0
+    engine = Engine(address)
+    with contextlib.suppress(OSError):
+        for container in engine.containers([LABEL]):
+            owner = _owner(container.get("Labels") or {})
+            if owner is not None and not owner.alive:
+                engine.remove(container["Id"], paused=container.get("State") == "paused")
+                removed += 1
+    return removed
+
+
+def _owner(labels: dict[str, Any]) -> Owner | None:
+    host, pid, start = (str(labels.get(f"{LABEL}.{name}", "")) for name in ("host", "pid", "start"))
+    return Owner.parse(f"{host}.{pid}.{start}")
+
+
+def _orders(run_id: str) -> dict[str, Any]:
+    owner = this_process()
+    folders: list[list[str]] = []
+    with contextlib.suppress(SandboxUnavailable, OSError):
+        folders = [[str(staging_root()), f"{owner}."]]
+    labels = owner_labels(owner, run_id)
+    del labels[f"{LABEL}.run"]  # a process owns all its boxes, whatever run they are for
+    return {
+        "engine": engine_address(),
+        "labels": [f"{key}={value}" for key, value in labels.items()],
+        "folders": folders,
+        "groups": [[str(parent), f"{PREFIX}{owner}."] for parent in group_parents()],
+    }
+
+
+def engine_address() -> str | None:
+    """Where the engine listens: DOCKER_HOST, else the current Docker context, else the default.
+
+    None when the socket does not exist or the engine is one that plain HTTP cannot reach. Reads
+    what the Docker client keeps in `~/.docker`, since importing the SDK would cost every start.
+    """
+    address = os.environ.get("DOCKER_HOST") or _context_address() or DEFAULT_ENGINE
+    if address.startswith("unix://"):
+        return address if Path(address.removeprefix("unix://")).is_socket() else None
+    return address if address.startswith(("tcp://", "http://")) else None
+
+
+def _context_address() -> str | None:
+    home = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker")
+    try:
+        name = os.environ.get("DOCKER_CONTEXT") or json.loads(
+            (home / "config.json").read_text()
+        ).get("currentContext")
+        if not name or name == "default":
+            return None
+        digest = hashlib.sha256(name.encode()).hexdigest()
+        meta = json.loads((home / "contexts" / "meta" / digest / "meta.json").read_text())
+        return str(meta["Endpoints"]["docker"]["Host"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
