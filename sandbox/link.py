@@ -151,7 +151,7 @@ class Link:
         self.ready = dict(frame.header)
 
     async def _preload(self) -> None:
-        """Has the box import the libraries; a few boxes at a time, for it costs two seconds of CPU."""
+        """Has the box import the libraries: two seconds of CPU, so a few boxes at a time."""
         loop = asyncio.get_running_loop()
         slots = _preloads.setdefault(loop, asyncio.Semaphore(max(1, (os.cpu_count() or 2) // 2)))
         while not self.ready:

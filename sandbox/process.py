@@ -1,9 +1,10 @@
-"""The process wall: a child process and nothing else. No isolation; asked for by name, for demos and
-for machines that offer no other wall.
+"""The process wall: a child process and nothing else. No isolation; asked for by name, for demos
+and for machines that offer no other wall.
 
-Covered: its own session, a clean environment, temporary folders, an end with the runner's end, and a
-watchdog for memory, processes and disk. Not covered: network, the host's files, other processes of
-the same user, CPU; a program that means harm does it. `enforced()` says each.
+Covered: its own session, a clean environment, temporary folders, an end with the runner's end,
+memory and processes by a control group where one can be made (as root, as a rule) and by a watchdog
+elsewhere, disk by a watchdog. Not covered: network, the host's files, other processes of the same
+user; a program that means harm does it. `enforced()` says each.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox.cgroups import Group, make_group
 from sandbox.errors import BoxLost, SandboxUnavailable
 from sandbox.inputs import check_inputs
 from sandbox.launch import ENVIRONMENT, PYTHON_FLAGS, SUPERVISOR_DIR
@@ -51,13 +53,16 @@ class ProcessWall:
         except OSError as error:
             raise BoxLost(f"no temporary folder for a box: {error}") from error
         connection: ProcessConnection | None = None
+        group = _group(spec.limits, folder / "counters")
         try:
-            connection = await _start(folder, spec.limits)
+            connection = await _start(folder, spec.limits, group)
             yield connection
         finally:
             # Shielded: a cancelled runner still ends its box before it goes.
             if connection is not None:
                 await asyncio.shield(connection.end())
+            if group is not None:
+                await asyncio.shield(asyncio.to_thread(group.remove))
             await asyncio.shield(asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True))
 
 
@@ -65,7 +70,12 @@ class ProcessConnection:
     """The pipes of one supervisor."""
 
     def __init__(
-        self, process: asyncio.subprocess.Process, folder: Path, watch: TreeWatch, limits: Limits
+        self,
+        process: asyncio.subprocess.Process,
+        folder: Path,
+        watch: TreeWatch,
+        limits: Limits,
+        group: Group | None,
     ) -> None:
         assert process.stdin is not None, "both streams are pipes"
         assert process.stdout is not None, "both streams are pipes"
@@ -77,6 +87,7 @@ class ProcessConnection:
         self._stream = BoxStream(process.stdout, process.stdin)
         self._watch = watch
         self._limits = limits
+        self._group = group
         self._ended = False
         self._tasks = [
             asyncio.create_task(self._drain_errors()),
@@ -106,18 +117,22 @@ class ProcessConnection:
             return None  # it closed its stream and lives on
         if self._watch.cause is not None:
             return self._watch.cause
+        if code == -signal.SIGKILL and self._group is not None and self._group.oom_kills():
+            return "out_of_memory"
         return f"signal:{-code}" if code < 0 else f"exit:{code}"
 
     def enforced(self) -> dict[str, str]:
         limits = self._limits
+        counted = "yes" if self._group else "sampled 20 times a second, not by the kernel"
+        quota = self._group is not None and "cpu" in self._group.folders
         return {
             "network": _NONE,
             "read_only_root": _NONE,
             "read_only_inputs": "no: the box gets copies, which its user may change",
-            "memory": "sampled 20 times a second, not by the kernel",
-            "cpus": "no: no CPU quota",
-            "pids": "sampled 20 times a second, not by the kernel",
-            "disk": f"a file ends at {limits.work_mb} MiB; a box whose files are more in sum is ended",
+            "memory": counted,
+            "cpus": "yes" if quota else "no: no cpu control group",
+            "pids": counted,
+            "disk": f"a file ends at {limits.work_mb} MiB; a box with more in sum is ended",
             "user": "no: this user",
             "capabilities": "no: this user's",
             "seccomp": "no: no filter",
@@ -136,7 +151,11 @@ class ProcessConnection:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.to_thread(kill_tree, self._process.pid)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._process.wait(), END_SECONDS)
+            async with asyncio.timeout(END_SECONDS):
+                await self._process.wait()
+                while await self._stream.read():  # to its end, so that the pipes are closed
+                    pass
+                await self._drain_errors()
 
     async def _drain_errors(self) -> None:
         while data := await self._errors.read(CHUNK_BYTES):
@@ -177,7 +196,21 @@ def _lay_out(spec: BoxSpec) -> str:
     return str(folder)
 
 
-async def _start(folder: Path, limits: Limits) -> ProcessConnection:
+def _group(limits: Limits, counters: Path) -> Group | None:
+    """A control group, its counters where the supervisor looks; None where none can be made."""
+    try:
+        group = make_group(limits)
+    except OSError:
+        return None
+    for folder, box_path in group.mounts():
+        target = counters / Path(box_path).relative_to("/sys/fs/cgroup")
+        if target == counters:
+            counters.rmdir()
+        target.symlink_to(folder)
+    return group
+
+
+async def _start(folder: Path, limits: Limits, group: Group | None) -> ProcessConnection:
     python = Path(sys.executable)
     environment = {
         **ENVIRONMENT,
@@ -185,7 +218,8 @@ async def _start(folder: Path, limits: Limits) -> ProcessConnection:
         "TMPDIR": str(folder / "tmp"),
         "POTRUNNER_COUNTERS": str(folder / "counters"),
     }
-    watch = TreeWatch(limits, (folder / "work", folder / "tmp"), folder / "counters")
+    counters = None if group else folder / "counters"
+    watch = TreeWatch(limits, (folder / "work", folder / "tmp"), counters)
     try:
         process = await asyncio.create_subprocess_exec(
             *(str(python), *PYTHON_FLAGS, str(SUPERVISOR_DIR)),
@@ -199,7 +233,9 @@ async def _start(folder: Path, limits: Limits) -> ProcessConnection:
         )
         largest = limits.work_mb * 1024 * 1024
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (largest, largest))
+        if group is not None:
+            group.add(process.pid)
     except OSError as error:
         raise BoxLost(f"{python} cannot be run: {error}") from error
     watch.root = process.pid
-    return ProcessConnection(process, folder, watch, limits)
+    return ProcessConnection(process, folder, watch, limits, group)

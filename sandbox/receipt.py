@@ -1,7 +1,7 @@
 """What a box says about a cell → `Execution` values. Every byte of it is hostile.
 
-Lengths and counts are bounded, shapes checked, text made valid Unicode, pictures decoded again under
-a pixel limit. What does not fit is dropped and said in the note; nothing here raises for it.
+Lengths and counts are bounded, shapes checked, text made valid Unicode, pictures decoded again
+under a pixel limit. What does not fit is dropped and said in the note; nothing here raises for it.
 """
 
 from __future__ import annotations

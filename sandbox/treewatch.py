@@ -1,7 +1,8 @@
 """The process wall's watchdog: memory, processes and disk of a process tree, sampled.
 
-It kills the kernels and their children, not the supervisor, and tells it why through the same
-counters that a control group would have. Only a full disk ends the whole box.
+Where no control group does it, it kills the kernels and their children above the limits, not the
+supervisor, and tells it why through the same counters that a group would have. Too many files end
+the whole box.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class TreeWatch:
 
     limits: Limits
     folders: tuple[Path, ...]
-    counters: Path
+    counters: Path | None
+    """Where to write what was killed; None when a control group counts memory and processes."""
     root: int = 0
     """The supervisor's pid."""
     cause: str | None = None
@@ -42,21 +44,27 @@ class TreeWatch:
 
     async def run(self) -> None:
         samples = 0
-        self._tell()
         while linux.stat(self.root) is not None:
-            below = linux.descendants(self.root)
-            if len(below) > self.limits.pids + SPARE_PROCESSES:
-                self.refused += 1
-                self._end(below)
-            elif self._too_much(below):
-                self.oom_kills += 1
-                self._end(below)
+            if self.counters is not None:
+                self._look(self.counters)
             samples += 1
             if samples % DISK_EVERY == 0 and await asyncio.to_thread(self._disk_full):
                 self.cause = "box_lost"
                 _kill(self.root)
                 return
             await asyncio.sleep(SAMPLE_SECONDS)
+
+    def _look(self, counters: Path) -> None:
+        below = linux.descendants(self.root)
+        if len(below) > self.limits.pids + SPARE_PROCESSES:
+            self.refused += 1
+        elif self._too_much(below):
+            self.oom_kills += 1
+        else:
+            return
+        (counters / "memory.events").write_text(f"oom_kill {self.oom_kills}\n")
+        (counters / "pids.events").write_text(f"max {self.refused}\n")
+        self._end()
 
     def _too_much(self, below: dict[int, int]) -> bool:
         limit = self.limits.memory_mb * MIB
@@ -65,17 +73,19 @@ class TreeWatch:
             return False
         return sum(map(proportional_bytes, below)) > limit
 
-    def _end(self, below: dict[int, int]) -> None:
-        """Ends kernels and their children. Stopped first: a storm of forks would outrun us."""
-        self._tell()
-        guilty = [pid for pid in below if _score(pid) >= KERNEL_SCORE]
-        for number in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in guilty:
-                _kill(pid, number)
-
-    def _tell(self) -> None:
-        (self.counters / "memory.events").write_text(f"oom_kill {self.oom_kills}\n")
-        (self.counters / "pids.events").write_text(f"max {self.refused}\n")
+    def _end(self) -> None:
+        """Ends kernels and their children. Stopped first, until no more appear: a storm of forks
+        would outrun a single pass."""
+        guilty: set[int] = set()
+        while True:
+            found = {pid for pid in linux.descendants(self.root) if _score(pid) >= KERNEL_SCORE}
+            if found <= guilty:
+                break
+            for pid in found - guilty:
+                _kill(pid, signal.SIGSTOP)
+            guilty |= found
+        for pid in guilty:
+            _kill(pid)
 
     def _disk_full(self) -> bool:
         limit = (self.limits.work_mb + self.limits.tmp_mb) * MIB

@@ -1,4 +1,4 @@
-"""`pot exec`: cells of a file run in one box, one JSON line each; on a terminal, something to read."""
+"""`pot exec`: cells of a file run in one box, one JSON line each; a terminal gets text."""
 
 from __future__ import annotations
 

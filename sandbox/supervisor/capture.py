@@ -43,6 +43,7 @@ class Stream(io.TextIOWrapper):
         self._capture = capture
 
     def write(self, text: str, /) -> int:
+        __tracebackhide__ = True
         if self._capture.muted():
             return len(text)
         self._capture.turn_to(self)
@@ -90,16 +91,14 @@ class Capture:
         self._late = set(threading.enumerate())
         self._last = None
         self._turns = 0
-        if any(stream.closed for stream in self._streams):
-            self._streams = self._fresh()
-        sys.stdout, sys.stderr = self._streams
-        sys.__stdout__, sys.__stderr__ = self._streams  # type: ignore[misc]
+        self._restore()
 
     def end(self) -> None:
         """Everything written so far is in the pipes; what comes later goes nowhere."""
         self.flush()
         os.dup2(self._null, 1)
         os.dup2(self._null, 2)
+        self._restore()  # the kernel flushes them next, and must not meet a closed one
 
     @property
     def is_copy(self) -> bool:
@@ -132,6 +131,13 @@ class Capture:
             with contextlib.suppress(ValueError, OSError, AttributeError):
                 stream.flush()
         flush_c_streams()
+
+    def _restore(self) -> None:
+        """Whatever a cell did to the streams lasts until its end."""
+        if any(stream.closed for stream in self._streams):
+            self._streams = self._fresh()
+        sys.stdout, sys.stderr = self._streams
+        sys.__stdout__, sys.__stderr__ = self._streams  # type: ignore[misc]
 
     def _fresh(self) -> tuple[TextIO, TextIO]:
         return Stream(self, 1), Stream(self, 2)

@@ -21,7 +21,8 @@ class Exit(IPyAutocall):
     rewrite = False
 
     def __call__(self, code: Any = None) -> None:
-        raise SystemExit(code)
+        __tracebackhide__ = True
+        raise SystemExit("" if code is None else code)
 
     def __repr__(self) -> str:
         return "exit() ends this cell; the kernel and its variables stay."
@@ -32,6 +33,7 @@ def no_input(what: str) -> str:
 
 
 def _no_breakpoint(*_: Any, **__: Any) -> None:
+    __tracebackhide__ = True
     raise RuntimeError(no_input("breakpoint()"))
 
 

@@ -10,10 +10,13 @@ import resource
 import signal
 import socket
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
+from ipykernel.zmqshell import ZMQInteractiveShell
 from IPython.core.error import StdinNotImplementedError
 from IPython.core.profiledir import ProfileDir
 from jupyter_client.session import Session
@@ -56,9 +59,19 @@ class BoxSession(Session):
         return super().send(stream, msg_or_type, *args, **kwargs)
 
 
+class BoxShell(ZMQInteractiveShell):
+    """A shell that does not keep everything that was ever printed or shown."""
+
+    @contextmanager
+    def _tee(self, channel: str) -> Generator[None]:
+        """IPython would copy each written text into a list that is never emptied."""
+        yield
+
+
 class BoxKernel(IPythonKernel):
     """An IPython kernel whose cells are framed by `Capture`."""
 
+    shell_class = BoxShell
     capture: Any = None
     hooks: Any = None
 
@@ -72,9 +85,11 @@ class BoxKernel(IPythonKernel):
             self._finish()
 
     def raw_input(self, prompt: str = "") -> str:
+        __tracebackhide__ = True
         raise StdinNotImplementedError(no_input("input()"))
 
     def getpass(self, prompt: str = "", stream: Any = None) -> str:
+        __tracebackhide__ = True
         raise StdinNotImplementedError(no_input("getpass()"))
 
     def _finish(self) -> None:
@@ -88,6 +103,7 @@ class BoxKernel(IPythonKernel):
             print("Interrupted while drawing figures.", file=sys.stderr)  # noqa: T201
         # From here on an interrupt would only lose the reply; the next request takes them again.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self.shell.history_manager.outputs.clear()
         self.capture.end()
 
 

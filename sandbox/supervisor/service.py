@@ -59,6 +59,7 @@ class Service:
         self._waiting: tuple[int, str] | None = None
         """A cell whose kernel is not ready yet."""
         self._lost: str | None = None
+        self._preload_asked = False
         self._counters = Counters(0, 0)
 
     def run(self) -> NoReturn:
@@ -195,6 +196,8 @@ class Service:
                 old.kill()
                 old.close()
             self._send({"type": "preloaded"}, [])
+        elif self._preload_asked:
+            self._preload()
         self._start_waiting()
 
     def _kernel_broken(self, handle: Handle) -> None:
@@ -246,7 +249,15 @@ class Service:
     # --- the libraries -------------------------------------------------------------------------
 
     def _preload(self) -> None:
-        if self._nursery.full is not None or (self._kernel is not None and self._kernel.used):
+        """Not before the first kernel is ready: it must not wait for this. Not at all once a cell
+        is here: its kernel imports what it needs, and the CPU time is saved."""
+        kernel = self._kernel
+        self._preload_asked = False
+        if self._waiting is not None or self._nursery.full is not None:
+            self._send({"type": "preloaded"}, [])
+        elif kernel is None or not kernel.ready:
+            self._preload_asked = True
+        elif kernel.used:
             self._send({"type": "preloaded"}, [])
         else:
             self._nursery.preload(self._libraries_ready)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 import os
 import socket
+import sys
 import tempfile
 from pathlib import Path
 
@@ -26,7 +27,7 @@ def main() -> None:
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"  # for the zygotes: a thread more and they could not fork
     state = Path(tempfile.mkdtemp(prefix=".box-"))
-    os.environ["MPLCONFIGDIR"] = str(state / "matplotlib")
+    os.environ["MPLCONFIGDIR"] = str(_font_cache(state))
     os.environ["IPYTHONDIR"] = str(state / "ipython")
     # What both need; imported before the fork, so that it is paid for once.
     importlib.import_module("jupyter_client.session")
@@ -42,6 +43,16 @@ def main() -> None:
     far.close()
     service = importlib.import_module("potbox.service")
     service.Service(incoming, outgoing, state, near, light).run()
+
+
+def _font_cache(state: Path) -> Path:
+    """matplotlib's folder, with the list of fonts that the image brought, if it did: making one
+    takes a second."""
+    folder = state / "matplotlib"
+    folder.mkdir()
+    for source in Path(sys.prefix, "share/matplotlib").glob("fontlist-*.json"):
+        (folder / source.name).write_bytes(source.read_bytes())
+    return folder
 
 
 def _private_stream() -> tuple[int, int]:
