@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 _THINK = re.compile(r"<(/?)think\s*>", re.IGNORECASE)
 _ANSWER = re.compile(r"<(/?)answer\s*>", re.IGNORECASE)
-_TAGGED_CODE = re.compile(r"<(/?)(code|tool_call)\s*>", re.IGNORECASE)
+# Right after an answer tag, `<code>` marks the answer up.
+_TAGGED_CODE = re.compile(r"(?<!<answer>)<(/?)(code|tool_call)\s*>", re.IGNORECASE)
 _FENCE_LINE = re.compile(
     r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<fence>`{3,}|~{3,})(?P<info>[^`]*)$"
 )

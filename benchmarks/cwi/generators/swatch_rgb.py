@@ -55,10 +55,12 @@ def draw(photo: Pixels, rng: np.random.Generator, tier: Tier) -> Draft:
 
     frame = np.rint(rng.uniform(0, 255, 3))
     scene = _scene(photo, references, (frame, colour), (x, y))
+    curves = cast(np.arange(256.0)[:, None])
+    shown = np.stack([curves[scene[:, :, channel], channel] for channel in range(3)], axis=2)
     answer = ",".join(str(int(level)) for level in colour)
     slope = cast(colour + 0.5) - cast(colour - 0.5)
     return Draft(
-        picture=to_bytes(with_noise(cast(scene), noise, rng)),
+        picture=to_bytes(with_noise(shown, noise, rng)),
         prompt=_PROMPT.format(
             opening=OPENING,
             references=" ".join(_text(patch) for patch in references),
@@ -115,9 +117,9 @@ def _references(rng: np.random.Generator) -> Plane:
 
 def _scene(
     photo: Pixels, references: Plane, colours: tuple[Plane, Plane], centre: tuple[int, int]
-) -> Plane:
+) -> Pixels:
     """The picture before the cast; `colours` of the frame, which tells nothing, and the swatch."""
-    scene = photo.astype(np.float64)
+    scene = photo.copy()
     for place, patch in enumerate(references):
         scene[SIDE - _STRIP :, place * _PATCH_WIDTH : (place + 1) * _PATCH_WIDTH] = patch
     x, y = centre

@@ -1,0 +1,196 @@
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+"""`pot build`, `pot score` and `pot list` as a user runs them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+from agent.cli import run
+from benchmarks import load
+from benchmarks.cwi.build import build
+from benchmarks.cwi.photos import Split
+from benchmarks.cwi.tasks import TASKS
+
+
+def digests(root: Path) -> dict[str, str]:
+    return {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("data")
+    assert run(["build", "cwi", "--out", str(out), "--count", "2", "--split", "test,train"]) == 0
+    return out
+
+
+def test_build_gives_a_data_folder(built: Path) -> None:
+    samples = load("cwi", data=built, split="test")
+    assert Counter(sample.task for sample in samples) == dict.fromkeys(TASKS, 2)
+    assert [s.id for s in samples[:2]] == ["circular_shift/test/0", "circular_shift/test/1"]
+    assert [s.difficulty for s in samples[:2]] == ["easy", "medium"]
+    train = load("cwi", data=built, split="train")
+    used = [{s.meta["photos"][0] for s in split} for split in (samples, train)]
+    assert not used[0] & used[1]
+
+
+def test_same_seed_same_bytes_whatever_the_processes(built: Path, tmp_path: Path) -> None:
+    # The folder of the fixture was made by a pool where the machine has more than one core.
+    out = tmp_path / "alone"
+    splits: list[Split] = ["train", "test"]
+    files = list(build(out, tasks=list(TASKS), splits=splits, count=2, processes=1))
+    assert [file.items for file in files] == [2] * 6
+    assert digests(out) == digests(built)
+    again = tmp_path / "seed"
+    list(build(again, tasks=["swatch_rgb"], splits=["test"], count=2, seed=1, processes=1))
+    name = "swatch_rgb/test-00000-of-00001.parquet"
+    assert digests(again)[name] != digests(built)[name]
+
+
+def test_data_sets_library_reads_it(built: Path, tmp_path: Path) -> None:
+    loaded: Any = datasets.load_dataset(str(built), "circular_shift", cache_dir=str(tmp_path))
+    assert set(loaded) == {"train", "test"}
+    row = loaded["test"][0]
+    assert list(row) == ["id", "image", "image_2", "prompt", "answer", "difficulty", "meta"]
+    assert row["image"].size == (480, 480)
+    assert row["image_2"] is None
+
+
+def test_a_failed_build_leaves_nothing_half_written(tmp_path: Path) -> None:
+    photos, out = tmp_path / "photos", tmp_path / "out"
+    (photos / "val2017").mkdir(parents=True)
+    (photos / "val2017/broken.jpg").write_bytes(b"\xff\xd8\xff")
+    line = ["build", "cwi", "--photos", str(photos), "--out", str(out), "--count", "1"]
+    assert run(line) == 2
+    assert not [path for path in out.rglob("*") if path.is_file()]
+
+
+WRONG = {
+    "benchmark": (["build", "nmrr", "--out", "{out}"], "cwi"),
+    "task": (["build", "cwi", "--out", "{out}", "--tasks", "swatch"], "did you mean swatch_rgb"),
+    "split": (["build", "cwi", "--out", "{out}", "--split", "tests"], "did you mean test"),
+    "photos": (["build", "cwi", "--out", "{out}", "--photos", "{out}/no"], "folder of photographs"),
+    "count": (["build", "cwi", "--out", "{out}", "--count", "0"], "--count"),
+    "flag": (["build", "cwi", "--out", "{out}", "--phots", "x"], "--phots"),
+    "no out": (["build", "cwi"], "--out"),
+    "out is a file": (["build", "cwi", "--out", "{file}/x", "--count", "1"], "cannot be written"),
+    "score nothing": (["score"], "--responses"),
+    "score benchmark": (["score", "--responses", "{file}"], "--benchmark"),
+    "score file": (["score", "--benchmark", "cwi", "--responses", "{out}/no"], "No such file"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_bad_input_is_one_line(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("x")
+    line, words = WRONG[name]
+    code = run([word.format(out=tmp_path / "out", file=file) for word in line])
+    printed = capsys.readouterr()
+    assert code == 2
+    assert printed.out == ""
+    assert words in printed.err
+    assert printed.err.count("\n") == 1
+
+
+# --- pot score
+
+GOOD: list[dict[str, Any]] = [
+    {"id": "a", "task": "circular_shift", "answer": "1,2", "response": "<answer>3,4</answer>"},
+    {"task": "peak_count", "answer": "7", "response": "seven"},
+    {"id": 3, "task": "peak_count", "answer": "7", "response": "<answer>8</answer>"},
+    {"task": "peak_count", "answer": "7", "response": "<answer>", "finish_reason": "stop"},
+    {"task": "peak_count", "answer": "7", "response": "<answer>7", "finish_reason": "stop"},
+    {"task": "peak_count", "answer": "7", "response": "<answer>7", "finish_reason": "length"},
+    {"task": "peak_count", "answer": "7", "response": "<answer>7"},
+    {"task": "peak_count", "answer": "7", "response": None, "reasoning": "<answer>7</answer>"},
+    {"task": "peak_count", "answer": "7", "response": "<answer>7\u2028</answer>", "meta": "{}"},
+]
+OUTCOMES = [
+    *("correct", "no_span", "wrong", "unparsed", "correct", "no_span", "no_span", "no_span"),
+    "correct",
+]
+
+
+def write_lines(path: Path, lines: list[Any]) -> Path:
+    texts = [
+        json.dumps(each, ensure_ascii=False) if isinstance(each, dict) else each for each in lines
+    ]
+    path.write_text("\n".join(texts), encoding="utf-8")
+    return path
+
+
+def test_score_responses(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    file = write_lines(tmp_path / "r.jsonl", [*GOOD, ""])
+    assert run(["score", "--benchmark", "cwi", "--responses", str(file)]) == 0
+    out = capfdbinary.readouterr().out
+    results = [json.loads(line) for line in out.decode().split("\n") if line]
+    assert [result["outcome"] for result in results] == OUTCOMES
+    assert [result["score"] for result in results] == [int(o == "correct") for o in OUTCOMES]
+    assert [result["id"] for result in results] == ["a", None, 3] + [None] * 6
+    assert list(results[0]) == ["id", "score", "outcome", "parsed", "reason"]
+    assert results[0]["parsed"] == "3,4"
+    written = tmp_path / "out.jsonl"
+    assert (
+        run(["score", "--benchmark", "cwi", "--responses", str(file), "--out", str(written)]) == 0
+    )
+    assert written.read_bytes() == out
+    assert capfdbinary.readouterr().out == b""
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "no JSON": ("{", "no JSON"),
+    "deep": ("[" * 100_000, "too deep"),
+    "a list": ("[1]", "JSON object"),
+    "no task": ({"answer": "1", "response": ""}, '"task"'),
+    "no answer": ({"task": "peak_count", "response": ""}, '"answer"'),
+    "no response": ({"task": "peak_count", "answer": "1"}, '"response"'),
+    "number as answer": ({"task": "peak_count", "answer": 1, "response": ""}, "found 1"),
+    "unknown task": ({"task": "peaks", "answer": "1", "response": ""}, "'peaks'"),
+    "bad gold": ({"task": "peak_count", "answer": "one", "response": ""}, "'one'"),
+    "bad id": ({"id": [1], "task": "peak_count", "answer": "1", "response": ""}, '"id"'),
+    "bad meta": ({"task": "peak_count", "answer": "1", "response": "", "meta": "{"}, '"meta"'),
+    "odd meta": ({"task": "peak_count", "answer": "1", "response": "", "meta": [1]}, '"meta"'),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_line_stops_before_any_output(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line, words = BAD[name]
+    file = write_lines(tmp_path / "r.jsonl", [GOOD[0], line, GOOD[1]])
+    out = tmp_path / "out.jsonl"
+    for more in ([], ["--out", str(out)]):
+        assert run(["score", "--benchmark", "cwi", "--responses", str(file), *more]) == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert "line 2" in printed.err
+        assert words in printed.err
+    assert not out.exists()
+
+
+# --- pot list
+
+
+def test_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["list"]) == 0
+    text = capsys.readouterr().out
+    assert "swatch_rgb            generator, reference" in text
+    assert run(["list", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["cwi"]
+    assert len(rows) == 30
+    assert {row["task"] for row in rows if row["generator"]} == set(TASKS)
+    assert all(row["rule"] and row["group"] for row in rows)
