@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent import dialects
@@ -121,6 +121,7 @@ FENCED: dict[str, tuple[str, list[str], str | None]] = {
         ["print(1)"],
         None,
     ),
+    "answer marked up as code": ("<answer><code>5</code></answer>", [], "<code>5</code>"),
     "html code is markup here": ("It is <code>5</code>: <answer>5</answer>", [], "5"),
 }
 
@@ -204,6 +205,7 @@ TAGS: dict[str, tuple[str, str | None, list[str], str | None]] = {
         None,
     ),
     "empty": ("<code> </code>", "stop", [], None),
+    "answer marked up": ("<answer><code>5</code></answer>", "stop", [], "<code>5</code>"),
     "in thinking": ("<think><code>a()</code></think><answer>1</answer>", "stop", [], "1"),
 }
 
@@ -363,6 +365,7 @@ PIECES = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(
     st.one_of(st.text(), st.lists(PIECES, max_size=40).map("".join)),
     st.one_of(st.text(), st.lists(PIECES, max_size=20).map("".join)),
@@ -392,11 +395,11 @@ LINES = ["```\n", "```python\n", "~~~\n````\n", "```\nx()\n```\n", "x()```\n", "
     "unit", [*MARKS.split(), *LINES, "```python x()``` ", "<tool_call>{", "{'a':"]
 )
 def test_reading_takes_linear_time(unit: str) -> None:
-    text = unit * (100_000 // len(unit))
+    text = unit * (50_000 // len(unit))
     begin = time.monotonic()
     for name in dialects.NAMES:
         dialects.get(name).read(Reply(text, (call(text),)))
         dialects.get(name).read(Reply("```python\n" + text))
     auto.read(Reply(text))
     # A quadratic reader would take minutes.
-    assert time.monotonic() - begin < 30
+    assert time.monotonic() - begin < 20

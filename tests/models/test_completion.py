@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.messages import Image, Message, Reply, Request, Text, ToolCall, Usage
@@ -115,6 +115,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["choices", "usage", "error"]), JSON))
 def test_nothing_raises(body: dict[str, Any]) -> None:
     reply = read_completion(body)
