@@ -18,6 +18,7 @@ import os
 import socket
 import sys
 import threading
+import time
 from typing import TextIO
 
 from .linux import flush_c_streams
@@ -25,6 +26,8 @@ from .linux import flush_c_streams
 WAIT_SECONDS = 5.0
 MAX_TURNS = 500
 """Changes between stdout and stderr that are kept in order in one cell; each costs 0.1 ms."""
+PAUSE_SECONDS = 0.005
+"""After so long without a word from Python, a child process may have written."""
 
 _CELL: contextvars.ContextVar[int] = contextvars.ContextVar("potrunner_cell")
 
@@ -43,7 +46,6 @@ class Stream(io.TextIOWrapper):
         self._capture = capture
 
     def write(self, text: str, /) -> int:
-        __tracebackhide__ = True
         if self._capture.muted():
             return len(text)
         self._capture.turn_to(self)
@@ -68,6 +70,7 @@ class Capture:
         self._last: Stream | None = None
         self._turns = 0
         self._number = 0
+        self._spoken = 0.0
         self._streams = self._fresh()
 
     def say(self, message: bytes) -> None:
@@ -91,6 +94,7 @@ class Capture:
         self._late = set(threading.enumerate())
         self._last = None
         self._turns = 0
+        self._spoken = time.monotonic()
         self._restore()
 
     def end(self) -> None:
@@ -112,13 +116,18 @@ class Capture:
         return _CELL.get(self._cell) != self._cell
 
     def turn_to(self, stream: Stream) -> None:
-        """Keeps what the two streams print in order."""
+        """Keeps what the two streams and child processes print in order."""
+        now = time.monotonic()
         last, self._last = self._last, stream
-        if last is not stream and last is not None and self._turns < MAX_TURNS:
-            self._turns += 1
-            with contextlib.suppress(ValueError):  # closed by the cell
-                last.flush()
+        turned = last is not None and last is not stream and self._turns < MAX_TURNS
+        if turned or now - self._spoken > PAUSE_SECONDS:
+            self._turns += turned
+            if last is not None:
+                with contextlib.suppress(ValueError):  # closed by the cell
+                    last.flush()
             self._drained(b"")
+            now = time.monotonic()
+        self._spoken = now
 
     def before_message(self, message: str) -> None:
         """What was printed so far stays before this message."""

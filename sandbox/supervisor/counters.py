@@ -10,8 +10,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-_ROOT = Path(os.environ.pop("POTRUNNER_COUNTERS", "/sys/fs/cgroup"))
-"""A wall without a control group may keep the counters itself, in files of the same shape."""
+VARIABLE = "POTRUNNER_COUNTERS"
+"""Where a wall cannot mount the counters, it says by this where they lie."""
+_ROOT = Path(os.environ.get(VARIABLE, "/sys/fs/cgroup"))
 _OOM = (_ROOT / "memory.events", _ROOT / "memory/memory.oom_control", Path("/proc/vmstat"))
 _PIDS = (_ROOT / "pids.events", _ROOT / "pids/pids.events")
 _MEMORY_LIMITS = (_ROOT / "memory.max", _ROOT / "memory/memory.limit_in_bytes")

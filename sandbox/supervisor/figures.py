@@ -69,8 +69,12 @@ def show_all(show: Show, max_pixels: int) -> None:
         sys.modules["matplotlib.pyplot"].close("all")
 
 
+def is_empty(figure: Any) -> bool:
+    return not (figure.axes or figure.lines or figure.texts or figure.images or figure.patches)
+
+
 def _show_one(figure: Any, show: Show, max_pixels: int) -> None:
-    if not (figure.axes or figure.lines or figure.texts or figure.images or figure.patches):
+    if is_empty(figure):
         return
     try:
         data, metadata = figure_png(figure, max_pixels)

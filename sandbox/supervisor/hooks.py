@@ -21,7 +21,6 @@ class Exit(IPyAutocall):
     rewrite = False
 
     def __call__(self, code: Any = None) -> None:
-        __tracebackhide__ = True
         raise SystemExit("" if code is None else code)
 
     def __repr__(self) -> str:
@@ -33,7 +32,6 @@ def no_input(what: str) -> str:
 
 
 def _no_breakpoint(*_: Any, **__: Any) -> None:
-    __tracebackhide__ = True
     raise RuntimeError(no_input("breakpoint()"))
 
 
@@ -82,9 +80,10 @@ class Hooks:
         formatters = self._shell.display_formatter.formatters
         formatters["image/png"].for_type_by_name("PIL.Image", "Image", self._png_of_image)
         formatters["image/jpeg"].for_type_by_name("PIL.Image", "Image", lambda _: None)
-        formatters["image/png"].for_type_by_name(
-            "matplotlib.figure", "Figure", lambda f: figures.figure_png(f, self._max_pixels)
-        )
+        formatters["image/png"].for_type_by_name("matplotlib.figure", "Figure", self._png_of_figure)
+
+    def _png_of_figure(self, figure: Any) -> tuple[bytes, dict[str, Any]] | None:
+        return None if figures.is_empty(figure) else figures.figure_png(figure, self._max_pixels)
 
     def _png_of_image(self, image: Any) -> tuple[bytes, dict[str, Any]] | None:
         from . import pictures  # as above

@@ -27,6 +27,7 @@ from .hooks import Hooks, no_input
 from .linux import PR_SET_DUMPABLE, prctl
 from .spec import KernelSpec
 
+_OURS = os.path.dirname(__file__) + os.sep  # noqa: PTH120
 _SHOWN = frozenset(
     {"display_data", "update_display_data", "execute_result", "error", "clear_output"}
 )
@@ -67,6 +68,16 @@ class BoxShell(ZMQInteractiveShell):
         """IPython would copy each written text into a list that is never emptied."""
         yield
 
+    def _get_exc_info(self, exc_tuple: Any = None) -> Any:
+        """Ends a traceback where our own code begins: the model's line is what it must see."""
+        kind, value, trace = super()._get_exc_info(exc_tuple)
+        entry = trace
+        while entry is not None and entry.tb_next is not None:
+            if entry.tb_next.tb_frame.f_code.co_filename.startswith(_OURS):
+                entry.tb_next = None
+            entry = entry.tb_next
+        return kind, value, trace
+
 
 class BoxKernel(IPythonKernel):
     """An IPython kernel whose cells are framed by `Capture`."""
@@ -85,11 +96,9 @@ class BoxKernel(IPythonKernel):
             self._finish()
 
     def raw_input(self, prompt: str = "") -> str:
-        __tracebackhide__ = True
         raise StdinNotImplementedError(no_input("input()"))
 
     def getpass(self, prompt: str = "", stream: Any = None) -> str:
-        __tracebackhide__ = True
         raise StdinNotImplementedError(no_input("getpass()"))
 
     def _finish(self) -> None:
@@ -136,6 +145,11 @@ class BoxApp(IPKernelApp):
         self.kernel.capture = capture
         self.kernel.hooks = Hooks(self.shell, spec.max_pixels, spec.seed)
         self.kernel.hooks.install(spec.work_dir)
+        for name in ("FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE"):
+            os.environ.pop(
+                name, None
+            )  # ipykernel asks child programs for colours; nobody sees them
+        os.environ["TERM"] = "dumb"
 
 
 def run(channel: socket.socket, spec: KernelSpec) -> None:

@@ -16,6 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from . import counters
 from .linux import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl, threads
 
 
@@ -26,6 +27,7 @@ def main() -> None:
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"  # for the zygotes: a thread more and they could not fork
+    os.environ.pop(counters.VARIABLE, None)
     state = Path(tempfile.mkdtemp(prefix=".box-"))
     os.environ["MPLCONFIGDIR"] = str(_font_cache(state))
     os.environ["IPYTHONDIR"] = str(state / "ipython")
