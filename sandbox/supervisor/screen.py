@@ -48,6 +48,7 @@ class Screen:
     def expect(self, message: str) -> None:
         """A message with this id was sent now; what it carries belongs here."""
         if len(self.items) < MAX_ITEMS:
+            self._settle_text()
             self.items.append(Slot(message))
 
     def fill(self, message: str, item: Item) -> None:
@@ -104,6 +105,7 @@ class Screen:
 
     def finish(self) -> None:
         """No more will come: cut to size, drop what never arrived."""
+        self._settle_text()
         self.items = [item for item in self.items if not isinstance(item, Slot)]
         self._limit_pictures()
         if self._chars() > self._max_chars:
@@ -166,8 +168,15 @@ class Screen:
     def _append(self, item: Item) -> None:
         if len(self.items) >= MAX_ITEMS:
             self._drop_oldest()
+        self._settle_text()
         self.items.append(item)
         self._settle()
+
+    def _settle_text(self) -> None:
+        """The last line of the last text can no longer be redrawn: it counts from now on."""
+        last = self.items[-1] if self.items else None
+        if isinstance(last, Text) and last.fold is not None:
+            last.text, last.fold = last.whole, None
 
     def _drop_oldest(self) -> None:
         """Makes room in the middle; a picture or piece of text that goes is counted."""
