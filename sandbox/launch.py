@@ -1,6 +1,6 @@
 """How every wall starts the supervisor: where it lies, with which Python flags and environment.
 
-The folder is mounted read-only at `SUPERVISOR_MOUNT` (on the process wall it is used in place) and
+A copy of it is mounted read-only at `SUPERVISOR_MOUNT` (the process wall uses one in place) and
 started as `python3 *PYTHON_FLAGS <folder>`, working directory = the work directory. It moves the
 protocol off file descriptors 0 and 1 by itself.
 """

@@ -35,6 +35,7 @@ class Link:
         self._spec = spec
         self._frames: asyncio.Queue[Frame | None] = asyncio.Queue(QUEUED_FRAMES)
         self._closing = asyncio.Event()
+        self._greeted = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
         self.preloaded = asyncio.Event()
         """Set when the libraries are loaded, or will not be."""
@@ -149,13 +150,13 @@ class Link:
         if frame.type != "ready":
             raise BoxLost(f"expected the box to say ready, it said {frame.type[:40]!r}")
         self.ready = dict(frame.header)
+        self._greeted.set()
 
     async def _preload(self) -> None:
         """Has the box import the libraries: two seconds of CPU, so a few boxes at a time."""
         loop = asyncio.get_running_loop()
         slots = _preloads.setdefault(loop, asyncio.Semaphore(max(1, (os.cpu_count() or 2) // 2)))
-        while not self.ready:
-            await asyncio.sleep(0.05)
+        await self._greeted.wait()
         async with slots:
             with suppress(BoxLost, TimeoutError):
                 await self.send({"type": "preload"})

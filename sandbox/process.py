@@ -24,6 +24,7 @@ from pathlib import Path
 
 from sandbox.cgroups import Group, make_group
 from sandbox.errors import BoxLost, SandboxUnavailable
+from sandbox.home import staged_supervisor
 from sandbox.inputs import check_inputs
 from sandbox.launch import ENVIRONMENT, PYTHON_FLAGS, SUPERVISOR_DIR
 from sandbox.spec import BoxSpec, Limits, WallName
@@ -222,7 +223,7 @@ async def _start(folder: Path, limits: Limits, group: Group | None) -> ProcessCo
     watch = TreeWatch(limits, (folder / "work", folder / "tmp"), counters)
     try:
         process = await asyncio.create_subprocess_exec(
-            *(str(python), *PYTHON_FLAGS, str(SUPERVISOR_DIR)),
+            *(str(python), *PYTHON_FLAGS, str(staged_supervisor(SUPERVISOR_DIR))),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

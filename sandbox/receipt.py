@@ -10,12 +10,13 @@ import hashlib
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from PIL import Image
 
 from sandbox.outputs import Display, Dropped, Error, File, Output, Stream
 from sandbox.spec import Limits
+from sandbox.supervisor.shape import as_dict, as_list
 
 MAX_OUTPUTS = 5000
 MAX_FILES = 500
@@ -39,13 +40,10 @@ class Receipt:
     def take(self, header: Mapping[str, Any], parts: tuple[bytes, ...]) -> None:
         """A `partial` or `done` frame: the outputs replace the earlier ones."""
         self.outputs = _objects(header.get("outputs"), MAX_OUTPUTS)
-        dropped = header.get("dropped")
-        self.dropped = cast("dict[str, Any]", dropped) if isinstance(dropped, dict) else {}
-        digests = header.get("pictures")
-        if isinstance(digests, list):
-            for digest, data in zip(cast("list[Any]", digests), parts, strict=False):
-                if isinstance(digest, str):
-                    self.pictures[digest] = data
+        self.dropped = as_dict(header.get("dropped"))
+        for digest, data in zip(as_list(header.get("pictures")), parts, strict=False):
+            if isinstance(digest, str):
+                self.pictures[digest] = data
         self._forget_unused()
 
     def _forget_unused(self) -> None:
@@ -119,10 +117,7 @@ def decode(data: bytes, max_pixels: int) -> tuple[Display, bytes]:
 
 
 def notes_of(header: Mapping[str, Any]) -> list[str]:
-    notes = header.get("notes")
-    if not isinstance(notes, list):
-        return []
-    return [text(note)[:MAX_NOTE_CHARS] for note in cast("list[Any]", notes)[:MAX_NOTES]]
+    return [text(note)[:MAX_NOTE_CHARS] for note in as_list(header.get("notes"))[:MAX_NOTES]]
 
 
 def files_of(header: Mapping[str, Any]) -> tuple[File, ...]:
@@ -163,10 +158,7 @@ def _text_output(raw: Mapping[str, Any], left: int) -> Output | None:
 
 
 def _objects(value: Any, most: int) -> list[Mapping[str, Any]]:
-    if not isinstance(value, list):
-        return []
-    entries = cast("list[Any]", value)[:most]
-    return [cast("dict[str, Any]", entry) for entry in entries if isinstance(entry, dict)]
+    return [entry for raw in as_list(value)[:most] if (entry := as_dict(raw))]
 
 
 def _count(value: Any) -> int:

@@ -24,8 +24,8 @@ from sandbox.supervisor.wire import Frame
 from sandbox.wall import Wall
 from sandbox.walls import choose
 
-KILL_SECONDS = 8.0
-"""From the request to kill the kernel to the end of the whole box."""
+PATIENCE = 4.0
+"""Grace periods between the request to kill the kernel and the end of the whole box."""
 REPLACED = "The box was replaced: variables, imports and files in the work directory are lost."
 _STATUSES: dict[str, Status] = {"ok": "ok", "error": "error", "timeout": "timeout", "died": "died"}
 
@@ -110,7 +110,8 @@ class Box:
 
     async def _watch(self, link: Link, cell: _Running, seconds: float) -> Frame | None:
         """Waits for the cell's end, enforcing the deadline step by step; None: the box is gone."""
-        steps = [("interrupt", self._spec.limits.grace_seconds), ("kill", KILL_SECONDS)]
+        grace = self._spec.limits.grace_seconds
+        steps = [("interrupt", grace), ("kill", PATIENCE * grace)]
         until = cell.started + seconds
         while True:
             try:

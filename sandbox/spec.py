@@ -26,7 +26,8 @@ class Limits:
     cell_seconds: float = 30.0
     """Wall time of one cell unless `Box.run` is told otherwise."""
     grace_seconds: float = 2.0
-    """Between the interrupt at the deadline and the kill."""
+    """Between the interrupt at the deadline and the kill; a box that has not answered that after
+    four times as long is ended itself."""
     output_chars: int = 20_000
     """Text kept of one cell (head and tail); the rest stays in a file in the box."""
     pictures: int = 8

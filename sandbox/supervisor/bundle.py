@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .items import Picture, Text
+from .shape import as_dict, as_list
 
 _TEXTS = ("text/markdown", "text/latex", "text/plain")
 _OMITTED = {
@@ -38,9 +39,8 @@ def choose(data: Mapping[str, Any], display_id: str | None) -> tuple[Text | Pict
 
 def shrunk_from(metadata: Any) -> tuple[int, int] | None:
     """The size a picture had before our formatter made it smaller."""
-    inner = metadata.get("image/png") if isinstance(metadata, dict) else None
-    size = inner.get("shrunk_from") if isinstance(inner, dict) else None
-    if isinstance(size, list) and len(size) == 2 and all(type(side) is int for side in size):
+    size = as_list(as_dict(as_dict(metadata).get("image/png")).get("shrunk_from"))
+    if len(size) == 2 and all(type(side) is int for side in size):
         return size[0], size[1]
     return None
 

@@ -25,6 +25,7 @@ from .meter import SAMPLE_SECONDS, Meter
 from .output import Output
 from .reactor import Reactor, Timer
 from .screen import Screen
+from .shape import as_dict
 
 FIRST_PARTIAL = 0.03
 NEXT_PARTIAL = 0.15
@@ -122,8 +123,7 @@ class Cell:
             self.output.screen.expect(message)
 
     def _on_message(self, channel: str, message: dict[str, Any]) -> None:
-        parent = message.get("parent_header")
-        if not isinstance(parent, dict) or parent.get("msg_id") != self._request:
+        if as_dict(message.get("parent_header")).get("msg_id") != self._request:
             return  # an earlier cell's
         kind, content = str(message["header"]["msg_type"]), message["content"]
         if channel == "shell" and kind == "execute_reply":

@@ -1,5 +1,6 @@
 """matplotlib in a box: figures become pictures whatever backend the cell chose, never larger than
 the pixel limit, each once."""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 Everything read here comes from a process that runs the model's code: sizes are bounded, shapes
 checked, and a broken message is dropped.
 """
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """What differs in a box from a notebook at a desk: pictures instead of windows, nobody to type,
 `exit` that ends a cell and not the kernel."""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 `run` never returns. The parent process is the zygote; everything here happens after the fork.
 """
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
 from __future__ import annotations
 
@@ -98,7 +99,7 @@ class BoxKernel(IPythonKernel):
     def raw_input(self, prompt: str = "") -> str:
         raise StdinNotImplementedError(no_input("input()"))
 
-    def getpass(self, prompt: str = "", stream: Any = None) -> str:
+    def getpass(self, *_: Any, **__: Any) -> str:
         raise StdinNotImplementedError(no_input("getpass()"))
 
     def _finish(self) -> None:
@@ -112,7 +113,8 @@ class BoxKernel(IPythonKernel):
             print("Interrupted while drawing figures.", file=sys.stderr)  # noqa: T201
         # From here on an interrupt would only lose the reply; the next request takes them again.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        self.shell.history_manager.outputs.clear()
+        if self.shell is not None and self.shell.history_manager is not None:
+            self.shell.history_manager.outputs.clear()
         self.capture.end()
 
 
@@ -139,6 +141,7 @@ class BoxApp(IPKernelApp):
         self.init_io()
         self.init_signal()
         self.init_kernel()
+        self.kernel.debugpy_stream = None  # there is no debugger: see zygote
         self.init_path()
         self.init_shell()
         assert isinstance(self.kernel, BoxKernel)

@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from .fulltext import FullText
 from .items import Text
 from .reactor import Reactor
 from .screen import Screen
+from .shape import as_dict, as_list
 
 _CHUNK = 65536
 _MAX_DRAIN = 8 * 1024 * 1024
@@ -46,7 +48,7 @@ class Output:
             reading, writing = os.pipe2(os.O_CLOEXEC)
             os.set_blocking(reading, False)
             self._pipes[name] = reading
-            self._reactor.watch(reading, lambda name=name: self._read(name))
+            self._reactor.watch(reading, partial(self._read, name))
             ends.append(writing)
         return ends[0], ends[1]
 
@@ -70,8 +72,7 @@ class Output:
         if kind in ("display_data", "execute_result", "update_display_data"):
             self._display(kind, number, content)
         elif kind == "error":
-            parts = content.get("traceback")
-            lines = [str(line) for line in parts] if isinstance(parts, list) else []
+            lines = [str(line) for line in as_list(content.get("traceback"))]
             name, value = str(content.get("ename", "")), str(content.get("evalue", ""))
             self.screen.fail(number, name, value, "\n".join(lines))
             self.full_text.add("\n".join(lines))
@@ -90,10 +91,8 @@ class Output:
             self.notes.append(text)
 
     def _display(self, kind: str, number: str, content: dict[str, Any]) -> None:
-        data, transient = content.get("data"), content.get("transient")
-        if not isinstance(data, dict):
-            return self.screen.forget(number)
-        display_id = transient.get("display_id") if isinstance(transient, dict) else None
+        data = as_dict(content.get("data"))
+        display_id = as_dict(content.get("transient")).get("display_id")
         item, note = bundle.choose(data, str(display_id) if display_id else None)
         if note:
             self.note(note)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,9 +17,9 @@ class Timer:
 
     __slots__ = ("action", "at")
 
-    def __init__(self, at: float, action: Callable[[], None]) -> None:
+    def __init__(self, at: float, action: Callable[[], object]) -> None:
         self.at = at
-        self.action: Callable[[], None] | None = action
+        self.action: Callable[[], object] | None = action
 
     def cancel(self) -> None:
         self.action = None
@@ -29,11 +30,11 @@ class Reactor:
 
     def __init__(self) -> None:
         self._poller = zmq.Poller()
-        self._actions: dict[Any, Callable[[], None]] = {}
+        self._actions: dict[Any, Callable[[], object]] = {}
         self._timers: list[tuple[float, int, Timer]] = []
         self._order = itertools.count()
 
-    def watch(self, source: Any, action: Callable[[], None]) -> None:
+    def watch(self, source: Any, action: Callable[[], object]) -> None:
         """Calls `action` while `source` (file descriptor or zmq socket) is readable or broken."""
         self._actions[source] = action
         self._poller.register(source, zmq.POLLIN | zmq.POLLERR)
@@ -42,7 +43,7 @@ class Reactor:
         if self._actions.pop(source, None) is not None:
             self._poller.unregister(source)
 
-    def later(self, seconds: float, action: Callable[[], None]) -> Timer:
+    def later(self, seconds: float, action: Callable[[], object]) -> Timer:
         timer = Timer(time.monotonic() + seconds, action)
         heapq.heappush(self._timers, (timer.at, next(self._order), timer))
         return timer
@@ -60,9 +61,9 @@ class Reactor:
             if timer.action is not None:
                 timer.action()
 
-    def _timeout_ms(self) -> float | None:
+    def _timeout_ms(self) -> int | None:
         while self._timers and self._timers[0][2].action is None:
             heapq.heappop(self._timers)
         if not self._timers:
             return None
-        return max(0.0, (self._timers[0][0] - time.monotonic()) * 1000 + 0.5)
+        return max(0, math.ceil((self._timers[0][0] - time.monotonic()) * 1000))

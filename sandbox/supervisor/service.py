@@ -8,6 +8,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn
 
 import zmq
@@ -33,6 +34,10 @@ EXIT_NO_HELLO = 3
 EXIT_LIFETIME = 4
 EXIT_NO_KERNEL = 5
 EXIT_PROTOCOL = 6
+
+
+def _noticed(_: int, __: FrameType | None) -> None:
+    """Only so that the wake-up descriptor is written."""
 
 
 class Service:
@@ -64,7 +69,7 @@ class Service:
 
     def run(self) -> NoReturn:
         reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGCHLD, _noticed)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         self._reactor.watch(reading, lambda: self._reap(reading))
         self._reactor.watch(self._incoming, self._receive)

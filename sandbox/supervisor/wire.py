@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .shape import as_dict, as_list
+
 MAX_FRAME = 192 * 1024 * 1024
 """Bytes of one frame."""
 MAX_HEADER = 8 * 1024 * 1024
@@ -87,13 +89,14 @@ class Decoder:
 
 def _parse(text: bytes, body: bytes) -> Frame:
     try:
-        header = json.loads(text)
+        header = as_dict(json.loads(text))
     except (ValueError, RecursionError):
         raise FrameError("frame header is not JSON") from None
-    if not isinstance(header, dict) or not isinstance(header.get("type"), str):
+    if not isinstance(header.get("type"), str):
         raise FrameError("frame header is not an object with a text `type`")
-    lengths = header.pop("parts", None)
-    if not _lengths_fit(lengths, len(body)):
+    found = header.pop("parts", None)
+    lengths = as_list(found)
+    if not isinstance(found, list) or not _lengths_fit(lengths, len(body)):
         raise FrameError(f"frame parts {str(lengths)[:80]} do not add up to {len(body)} bytes")
     parts: list[bytes] = []
     start = 0
@@ -103,10 +106,9 @@ def _parse(text: bytes, body: bytes) -> Frame:
     return Frame(header, tuple(parts))
 
 
-def _lengths_fit(lengths: Any, total: int) -> bool:
+def _lengths_fit(lengths: list[Any], total: int) -> bool:
     return (
-        isinstance(lengths, list)
-        and len(lengths) <= MAX_PARTS
+        len(lengths) <= MAX_PARTS
         and all(type(length) is int and length >= 0 for length in lengths)
         and sum(lengths) == total
     )

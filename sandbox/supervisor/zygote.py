@@ -8,6 +8,7 @@ ordinary user cannot raise it again) and serves kernels in which `import cv2` co
 A zygote has one thread whenever it forks. Kernels are forked twice, so that the supervisor is their
 parent and sees how they end. Requests: one JSON datagram and a descriptor.
 """
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ import json
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +27,6 @@ from typing import Any
 from .linux import PR_SET_DUMPABLE, PR_SET_PDEATHSIG, prctl, threads
 from .spec import KernelSpec
 
-_KERNEL = ("ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell")
 _LIBRARIES = (
     "numpy", "numpy.random", "cv2", "PIL.Image", "PIL.ImageDraw", "PIL.ImageOps", "PIL.ImageFilter",
     "PIL.PngImagePlugin", "PIL.JpegImagePlugin", "scipy.ndimage", "scipy.optimize", "scipy.signal",
@@ -49,8 +50,7 @@ def serve(control: socket.socket, supervisor: int, *, full: bool) -> None:
     if os.getppid() != supervisor:
         os._exit(0)
     _say(control, {"pid": os.getpid()})
-    missing = _in_idle_time(_warm_up) if full else _import(_KERNEL)
-    importlib.import_module("potbox.kernel")
+    missing = _in_idle_time(_warm_up) if full else _import_kernel()
     gc.collect()
     gc.freeze()
     _say(control, {"ready": True, "missing": missing, "threads": threads()})
@@ -121,6 +121,15 @@ def _import(names: tuple[str, ...]) -> list[str]:
             importlib.import_module(name)
         except ImportError as error:
             missing.append(f"{name}: {error}"[:200])
+    return missing
+
+
+def _import_kernel() -> list[str]:
+    """ipykernel without its debugger, which nobody can use here and which takes longer to import
+    than everything else of a kernel."""
+    sys.modules["debugpy"] = None  # type: ignore[assignment]
+    missing = _import(("ipykernel.debugger", "potbox.kernel"))
+    del sys.modules["debugpy"]
     return missing
 
 

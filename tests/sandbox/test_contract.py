@@ -467,6 +467,7 @@ def test_nobody_can_type(cells: Cells, code: str) -> None:
     execution = cells.run(code)
     assert (execution.status, execution.kernel) == ("error", "kept")
     assert "nobody can type here" in error(execution).message
+    assert "raw_input(self" not in error(execution).traceback
     assert cells.text("import sys; print(sys.gettrace())") == "None"
 
 
