@@ -107,12 +107,14 @@ class BubblewrapWall:
         return {
             "network": "yes",
             "read_only_root": "yes",
+            "read_only_inputs": "yes",
             **counting.enforced(),
             "disk": "yes",
             "user": user,
             "capabilities": "yes",
             "seccomp": "yes" if known else f"none: no table of system calls for {machine}",
             "host_files": "yes",
+            "host_packages": "yes",
             "cgroup": f"v{counting.group.version}" if counting.group else "none",
         }
 

@@ -9,25 +9,36 @@ knows (Ubuntu's AppArmor), only its own bwrap works, so that is tried second.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 from sandbox.bubblewrap import FIRST_UID, BubblewrapWall
 from sandbox.bwrap_command import Flavour, Place, program, setpriv
 from sandbox.errors import SandboxUnavailable
 from sandbox.home import cache_home
-from sandbox.hostpython import host_layout
+from sandbox.hostpython import Layout, host_layout
 from sandbox.launch import SUPERVISOR_MOUNT
 from sandbox.spec import Limits
 
 PROBE_SECONDS = 30.0
-PROBE = "import numpy, zmq, IPython.core.interactiveshell; print('ready')"
+PROBE = "import numpy, zmq; print('ready')"
 """What a kernel needs first of this host's packages, readable by the box's user."""
+
+LIST_FONTS = """
+import os; os.environ["MPLCONFIGDIR"] = "/work"
+import matplotlib.font_manager
+name = next(name for name in os.listdir("/work") if name.startswith("fontlist-"))
+print(name, open("/work/" + name).read(), sep="\\n", end="")
+"""
+"""Prints the name of matplotlib's cache file, then the file."""
 
 HINTS = {
     "uid map": "this system restricts user namespaces: apt-get install bubblewrap, or as root "
@@ -50,9 +61,9 @@ def find_bubblewrap() -> BubblewrapWall:
         raise SandboxUnavailable("bubblewrap works on Linux only; install Docker Desktop or Colima")
     failures: list[str] = []
     for wall in _candidates():
-        failure = _try(wall)
-        if failure is None:
-            return wall
+        output, failure = _run(wall, PROBE)
+        if not failure and output.strip() == "ready":
+            return replace(wall, layout=_with_fonts(wall))
         failures.append(failure)
     if not failures:
         raise SandboxUnavailable(
@@ -85,15 +96,13 @@ def _flavours() -> tuple[Flavour, ...]:
     return ("user_namespace",)
 
 
-def _try(wall: BubblewrapWall) -> str | None:
-    """None when a box starts and its user can read this host's packages; else the reason."""
+def _run(wall: BubblewrapWall, code: str) -> tuple[str, str]:
+    """Output of some Python in a box, and why it failed; the latter is empty when it did not."""
     empty = cache_home() / "empty"
     empty.mkdir(mode=0o755, exist_ok=True)
     place = Place(supervisor=empty, inputs=empty, uid=FIRST_UID, groups=())
-    first = [
-        PROBE if part == SUPERVISOR_MOUNT else part for part in program(wall.flavour, FIRST_UID)
-    ]
-    first.insert(first.index(PROBE), "-c")
+    first = program(wall.flavour, FIRST_UID)
+    first[first.index(SUPERVISOR_MOUNT) :] = ["-c", code]
     with ExitStack() as fds:
         command, passed = wall.command(fds, place, Limits())
         try:
@@ -107,10 +116,30 @@ def _try(wall: BubblewrapWall) -> str | None:
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            return str(error)
-    if done.returncode == 0 and done.stdout.strip() == b"ready":
-        return None
+            return "", str(error)
+    if done.returncode == 0:
+        return done.stdout.decode("utf-8", "replace"), ""
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
     line = lines[-1] if lines else f"exit code {done.returncode}"
     hint = next((text for sign, text in HINTS.items() if sign in line), "")
-    return f"{line}; {hint}" if hint else line
+    return "", f"{line}; {hint}" if hint else line
+
+
+def _with_fonts(wall: BubblewrapWall) -> Layout:
+    """The layout with matplotlib's list of the fonts in the box, which takes most of a second to
+    make: once a host, then remembered."""
+    folders = [path for path in (Path("/usr/share/fonts"),) if path.is_dir()]
+    facts = [wall.layout.binds, version("matplotlib"), [path.stat().st_mtime for path in folders]]
+    digest = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+    memo = cache_home() / "fonts" / f"{digest}.json"
+    if not memo.is_file():
+        text, failure = _run(wall, LIST_FONTS)
+        if failure:
+            return wall.layout
+        memo.parent.mkdir(exist_ok=True)
+        draft = memo.with_suffix(f".{os.getpid()}")
+        draft.write_text(text, encoding="utf-8")
+        draft.rename(memo)
+    name, _, fonts = memo.read_text(encoding="utf-8").partition("\n")
+    place = f"/opt/venv/share/matplotlib/{name}"
+    return replace(wall.layout, files=(*wall.layout.files, (fonts, place)))

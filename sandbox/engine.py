@@ -97,6 +97,7 @@ def enforced_by(info: Mapping[str, Any]) -> dict[str, str]:
     return {
         "network": "yes",
         "read_only_root": "yes",
+        "read_only_inputs": "yes",
         "memory": held("MemoryLimit"),
         "swap": held("SwapLimit", "the kernel does not account swap; memory + swap is not capped"),
         "cpus": held("CpuCfsQuota"),
@@ -106,5 +107,6 @@ def enforced_by(info: Mapping[str, Any]) -> dict[str, str]:
         "capabilities": "yes",
         "seccomp": "yes" if "seccomp" in options else "the engine was built without seccomp",
         "host_files": "yes",
+        "host_packages": "yes",
         "cgroup": f"v{info.get('CgroupVersion', '1')}" + (", rootless" if rootless else ""),
     }

@@ -285,5 +285,5 @@ def test_enforced_is_complete(small_wall: Wall) -> None:
 
     assert set(asyncio.run(enforced())) == {
         *("network", "read_only_root", "memory", "swap", "cpus", "pids", "disk", "user"),
-        *("capabilities", "seccomp", "host_files", "cgroup"),
+        *("capabilities", "seccomp", "host_files", "host_packages", "read_only_inputs", "cgroup"),
     }
