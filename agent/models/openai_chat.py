@@ -21,7 +21,7 @@ import tenacity
 
 from agent.messages import Reply, Request
 from agent.models.completion import estimated_usage, read_completion
-from agent.models.errors import ModelError, ModelUnavailable
+from agent.models.errors import AccessRefused, ModelError, ModelUnavailable
 from agent.models.failures import Verdict, judge, one_line, wants_max_completion_tokens
 from agent.models.options import Endpoint, Patience, RequestOptions
 from agent.models.wire import to_wire
@@ -54,6 +54,11 @@ class OpenAIChat:
         self._max_tokens_name = "max_tokens"
 
     async def __aenter__(self) -> Self:
+        for name, value in self.options.headers.items():
+            if not (f"{name}{value}".isascii() and f"{name}{value}".isprintable()):
+                raise AccessRefused(
+                    f"--header {name}: expected printable ASCII in its name and value"
+                )
         self._client = openai.AsyncOpenAI(
             api_key=self._endpoint.api_key,
             base_url=self._endpoint.base_url,
@@ -100,12 +105,13 @@ class OpenAIChat:
 
     async def _attempt(self, body: dict[str, Any]) -> Reply:
         assert self._client is not None, "OpenAIChat is used outside of its `async with` block"
+        adapted = self._adapted(body)
         begin = time.monotonic()
         try:
             # `post` and not `chat.completions.create`: what is sent is the body, key by key, and
             # what comes back is text, since servers send shapes that the SDK's types do not hold.
             answer = await self._client.post(
-                "/chat/completions", cast_to=httpx2.Response, body=self._adapted(body)
+                "/chat/completions", cast_to=httpx2.Response, body=adapted
             )
             status, headers, text = answer.status_code, answer.headers, answer.text
         except openai.APIStatusError as error:
@@ -120,22 +126,26 @@ class OpenAIChat:
         reply = _completion(text) if status < 400 else None
         if reply is not None:
             return replace(reply, seconds=time.monotonic() - begin)
-        return await self._failed(body, status, {k.lower(): v for k, v in headers.items()}, text)
-
-    async def _failed(
-        self, body: dict[str, Any], status: int, headers: dict[str, str], text: str
-    ) -> Reply:
-        if self._max_tokens_name in body and wants_max_completion_tokens(status, text):
-            self._max_tokens_name = "max_completion_tokens"
-            self._notify(f"{self.name}: max_tokens is sent as max_completion_tokens from here on")
+        if "max_tokens" in adapted and wants_max_completion_tokens(status, text):
+            self._rename_max_tokens()
             return await self._attempt(body)
+        raise self._failure(status, {k.lower(): v for k, v in headers.items()}, text)
+
+    def _failure(self, status: int, headers: dict[str, str], text: str) -> Exception:
+        """What to raise for an answer that is no completion: a `ModelError`, or `_Again`."""
         verdict = judge(status, headers, text, datetime.now(UTC))
         if verdict.error is not None:
-            raise self._error(verdict.error, verdict)
+            return self._error(verdict.error, verdict)
         if (verdict.wait or 0) > self._patience.longest_wait:
             asked = f"it asks to wait {verdict.wait:.0f} s; run again with --resume after that"
-            raise self._error(ModelUnavailable, replace(verdict, hint=asked))
-        raise _Again(verdict)
+            return self._error(ModelUnavailable, replace(verdict, hint=asked))
+        return _Again(verdict)
+
+    def _rename_max_tokens(self) -> None:
+        """From here on; several requests in flight may find out at once."""
+        if self._max_tokens_name == "max_tokens":
+            self._max_tokens_name = "max_completion_tokens"
+            self._notify(f"{self.name}: max_tokens is sent as max_completion_tokens from here on")
 
     def _adapted(self, body: dict[str, Any]) -> dict[str, Any]:
         """The body under the names that this server has asked for."""

@@ -215,6 +215,17 @@ def test_a_wrong_key_is_one_line_without_the_key(caplog: pytest.LogCaptureFixtur
     run(work())
 
 
+def test_a_header_that_cannot_be_sent_is_refused_without_its_value() -> None:
+    async def work() -> None:
+        options = RequestOptions(headers={"x-name": "sécret"})
+        with pytest.raises(AccessRefused, match="--header x-name") as caught:
+            async with talking(options=options):
+                pass
+        assert "cret" not in str(caught.value)
+
+    run(work())
+
+
 def test_a_dead_server_is_told_soon() -> None:
     async def work() -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -248,13 +259,13 @@ def test_max_tokens_is_renamed_once_for_the_run() -> None:
         message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
         no = Step(status=400, body={"error": {"message": message}})
         options = RequestOptions(max_tokens=7)
-        async with talking(no, Step(answer="1"), Step(answer="2"), options=options) as talk:
+        async with talking(no, no, Step(answer="1", times=3), options=options) as talk:
             model, log, told = talk
-            await model.reply(ASK)
+            await asyncio.gather(model.reply(ASK), model.reply(ASK))
             await model.reply(ASK)
             names = ("max_tokens", "max_completion_tokens")
             sent = [tuple(line["body"].get(name) for name in names) for line in log]
-            assert sent == [(7, None), (None, 7), (None, 7)]
+            assert sent == [(7, None)] * 2 + [(None, 7)] * 3
             assert len(told) == 1
 
     run(work())
