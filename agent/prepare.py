@@ -99,7 +99,7 @@ def model_of(config: RunConfig, note: Callable[[str], None]) -> AbstractAsyncCon
         request_timeout=config.request_timeout,
     )
     endpoint = find_endpoint(config.base_url, os.environ)
-    note(f"endpoint {endpoint.base_url} ({endpoint.source})")
+    note(f"endpoint {endpoint.shown}")
     return OpenAIChat(config.model, endpoint, options, notify=note)
 
 
