@@ -14,6 +14,7 @@ from typing import Protocol
 from agent import prompts
 from agent.budget import MAX_DEATHS, Budget, fit_pictures
 from agent.config import RunConfig
+from agent.dialects import cut_in_reasoning
 from agent.messages import (
     Action,
     Answer,
@@ -32,7 +33,6 @@ from agent.models.errors import ContextFull
 from agent.observe import observe
 from agent.pictures import Prepared, prepare
 from agent.trajectory import Stop, Trajectory, Turn
-from benchmarks.answers import strip_reasoning
 from benchmarks.sample import Sample
 from sandbox.outputs import Execution
 from sandbox.spec import InputFile
@@ -141,7 +141,7 @@ def _stop(
         return "refused"
     if len(turns) + 1 >= budget.config.max_turns:
         return "answered" if answers else "max_turns"
-    if reply.finish_reason == "length" and not runs and not strip_reasoning(reply.text)[0].strip():
+    if cut_in_reasoning(reply):
         return "cut_in_reasoning"
     if not budget.tokens_left:
         return "token_limit"

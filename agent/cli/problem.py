@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 
-class Problem(Exception):  # noqa: N818 - it is a message to a person, not an error class tree
-    """What was expected, what was found, what to do; `code` is the exit code (2 bad input, 3 nothing could run)."""
+class Problem(Exception):
+    """What was expected, found, what to do; `code` is the exit code: 2 bad input, 3 nothing ran."""
 
     def __init__(self, message: str, code: int = 2) -> None:
         super().__init__(message)

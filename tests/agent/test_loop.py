@@ -135,6 +135,7 @@ async def test_with_five_replies_four_outputs_are_seen() -> None:
         (Reply("", finish_reason="content_filter"), "refused"),
         (Reply("<think>so long", finish_reason="length"), "cut_in_reasoning"),
         (Reply("", reasoning="so long", finish_reason="length"), "cut_in_reasoning"),
+        (Reply("<think>so long</think>", finish_reason="stop"), "cut_in_reasoning"),
         (Reply(code("1"), usage=Usage(9, 40_960), finish_reason="stop"), "token_limit"),
         (Reply(code("1"), seconds=601, finish_reason="stop"), "time_limit"),
     ],
