@@ -95,11 +95,19 @@ async def examine(image: str = DEFAULT_IMAGE) -> Diagnosis:
     findings = [await _try(await asyncio.to_thread(probe, name, image), image) for name in names]
     works = {finding.name for finding in findings if finding.works}
     return Diagnosis(
-        host={**host(), "disk_free_mb": shutil.disk_usage(cache_home()).free >> 20},
+        host={**host(), "disk_free_mb": _disk_free()},
         auto=next((name for name in ISOLATING if name in works), None),
         image=await asyncio.to_thread(_image, image),
         walls=tuple(findings),
     )
+
+
+def _disk_free() -> int | None:
+    """MiB free where boxes take their inputs from; None when there is no such place."""
+    try:
+        return shutil.disk_usage(cache_home()).free >> 20
+    except SandboxError:
+        return None
 
 
 async def _try(found: Probe, image: str) -> Finding:

@@ -6,7 +6,6 @@ The SDK's and its HTTP library's exceptions become ours here and nowhere else.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +15,7 @@ import requests
 from docker import APIClient
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
+from sandbox.address import engine_address, nobody_listens
 from sandbox.errors import BoxLost, SandboxUnavailable
 
 REQUEST_SECONDS = 60
@@ -30,7 +30,10 @@ def connect() -> APIClient:
     Raises:
         SandboxUnavailable: no engine answers; one line with the address that was tried.
     """
-    address = os.environ.get("DOCKER_HOST") or "the default Docker address"
+    address = engine_address()
+    silence = nobody_listens(address)
+    if silence is not None:
+        raise SandboxUnavailable(f"expected a Docker engine at {address}: {silence}; {HINT}")
     try:
         api = docker.from_env(timeout=REQUEST_SECONDS).api
         api.ping()

@@ -162,11 +162,14 @@ def _build(
             lines = [line for part in text.splitlines() if (line := _plain(part))]
             last = [*last, *lines][-12:]
             if "error" in event:
-                raise SandboxUnavailable("the image build failed:\n  " + "\n  ".join(last))
+                said = "\n  ".join(last)
+                raise SandboxUnavailable(f"the image build on {base} failed:\n  {said}")
             for line in lines:
                 say(line)
     except (DockerException, requests.RequestException, OSError) as error:
-        raise SandboxUnavailable(f"the image build failed: {first_line(error)}") from error
+        raise SandboxUnavailable(
+            f"the image build on {base} failed: {first_line(error)}"
+        ) from error
 
 
 def _plain(line: str) -> str:

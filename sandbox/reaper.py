@@ -9,9 +9,7 @@ label and the runner's own identity is touched.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Generator
@@ -20,13 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sandbox.address import reachable_engine
 from sandbox.cgroups import PREFIX, group_parents, sweep_groups
 from sandbox.errors import SandboxUnavailable
 from sandbox.identity import LABEL, Owner, owner_labels, this_process
 from sandbox.inputs import staging_root, sweep_staged
 from sandbox.reap_child import Engine
 
-DEFAULT_ENGINE = "unix:///var/run/docker.sock"
 FAREWELL_SECONDS = 5.0
 
 
@@ -75,7 +73,7 @@ def sweep() -> Swept:
     folders = 0
     with contextlib.suppress(SandboxUnavailable, OSError):
         folders = sweep_staged()
-    return Swept(sweep_containers(engine_address()), folders, sweep_groups())
+    return Swept(sweep_containers(reachable_engine()), folders, sweep_groups())
 
 
 def sweep_containers(address: str | None) -> int:
@@ -106,35 +104,8 @@ def _orders(run_id: str) -> dict[str, Any]:
     labels = owner_labels(owner, run_id)
     del labels[f"{LABEL}.run"]  # a process owns all its boxes, whatever run they are for
     return {
-        "engine": engine_address(),
+        "engine": reachable_engine(),
         "labels": [f"{key}={value}" for key, value in labels.items()],
         "folders": folders,
         "groups": [[str(parent), f"{PREFIX}{owner}."] for parent in group_parents()],
     }
-
-
-def engine_address() -> str | None:
-    """Where the engine listens: DOCKER_HOST, else the current Docker context, else the default.
-
-    None when the socket does not exist or the engine is one that plain HTTP cannot reach. Reads
-    what the Docker client keeps in `~/.docker`, since importing the SDK would cost every start.
-    """
-    address = os.environ.get("DOCKER_HOST") or _context_address() or DEFAULT_ENGINE
-    if address.startswith("unix://"):
-        return address if Path(address.removeprefix("unix://")).is_socket() else None
-    return address if address.startswith(("tcp://", "http://")) else None
-
-
-def _context_address() -> str | None:
-    home = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker")
-    try:
-        name = os.environ.get("DOCKER_CONTEXT") or json.loads(
-            (home / "config.json").read_text()
-        ).get("currentContext")
-        if not name or name == "default":
-            return None
-        digest = hashlib.sha256(name.encode()).hexdigest()
-        meta = json.loads((home / "contexts" / "meta" / digest / "meta.json").read_text())
-        return str(meta["Endpoints"]["docker"]["Host"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None

@@ -60,7 +60,7 @@ def _show(found: Diagnosis, image_tag: str) -> None:
     lines = [
         ("machine", f"{host['system']}, {host['cpus']} CPUs, {host['memory_mb']} MiB memory"),
         ("python", host["python"]),
-        ("disk", f"{host['disk_free_mb']} MiB free where boxes take their inputs from"),
+        ("disk", f"{host['disk_free_mb'] or 'no'} MiB free where boxes take their inputs from"),
         ("auto", f"{found.auto}" if found.auto else "nothing: no isolating wall works here"),
         ("image", _image_line(found.image, image_tag)),
         *(("wall", _wall_line(wall.name, wall.seconds, wall.works)) for wall in found.walls),

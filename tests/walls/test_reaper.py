@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.address import DEFAULT_ENGINE, engine_address, reachable_engine
 from sandbox.cgroups import group_parents
 from sandbox.docker import DockerWall
 from sandbox.identity import Owner, host_id, owner_labels, this_process
 from sandbox.inputs import staging_root
-from sandbox.reaper import engine_address, guard, sweep
+from sandbox.reaper import guard, sweep
 from sandbox.spec import DEFAULT_IMAGE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -180,11 +181,12 @@ def test_engine_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     for name in ("DOCKER_CONTEXT", "DOCKER_HOST"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent.sock")
-    assert engine_address() is None
+    assert engine_address() == "unix:///nonexistent.sock"
+    assert reachable_engine() is None
     monkeypatch.setenv("DOCKER_HOST", "ssh://elsewhere")
-    assert engine_address() is None
+    assert reachable_engine() is None
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:2375")
-    assert engine_address() == "tcp://127.0.0.1:2375"
+    assert reachable_engine() == "tcp://127.0.0.1:2375"
     # A context as the Docker client writes it: the folder is the sha256 of its name.
     monkeypatch.delenv("DOCKER_HOST")
     (tmp_path / "config.json").write_text(json.dumps({"currentContext": "colima"}))
@@ -196,4 +198,4 @@ def test_engine_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     (folder / "meta.json").write_text(json.dumps(meta))
     assert engine_address() == "tcp://127.0.0.1:1"
     (folder / "meta.json").write_text("{")
-    assert engine_address() in (None, "unix:///var/run/docker.sock")
+    assert engine_address() == DEFAULT_ENGINE
