@@ -98,18 +98,32 @@ class Link:
             self._keeper.cancel()
 
     async def _keep(self, opened: asyncio.Future[Connection]) -> None:
-        async with self._wall.open(self._spec) as connection:
-            opened.set_result(connection)
-            tasks = [
-                asyncio.create_task(self._read(connection)),
-                asyncio.create_task(self._preload()),
-            ]
-            try:
-                await self._closing.wait()
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+        try:
+            async with self._wall.open(self._spec) as connection:
+                opened.set_result(connection)
+                await self._serve(connection)
+        finally:
+            self._hang_up()
+
+    async def _serve(self, connection: Connection) -> None:
+        """Until the link is closed."""
+        tasks = [
+            asyncio.create_task(self._read(connection)),
+            asyncio.create_task(self._preload()),
+        ]
+        try:
+            await self._closing.wait()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _hang_up(self) -> None:
+        """Nobody reads any more: whoever waits for a frame learns it."""
+        if self._frames.full():
+            self._frames.get_nowait()
+        self._frames.put_nowait(None)
+        self.preloaded.set()
 
     async def _read(self, connection: Connection) -> None:
         decoder = Decoder()

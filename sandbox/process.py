@@ -40,6 +40,8 @@ _NONE = "no: the process wall does not isolate"
 class ProcessWall:
     """Runs cells as ordinary processes of this user."""
 
+    control_group: bool = True
+    """False: only the watchdog, as on a machine where no group can be made."""
     name: WallName = "process"
 
     @asynccontextmanager
@@ -54,7 +56,7 @@ class ProcessWall:
         except OSError as error:
             raise BoxLost(f"no temporary folder for a box: {error}") from error
         connection: ProcessConnection | None = None
-        group = _group(spec.limits, folder / "counters")
+        group = _group(spec.limits, folder / "counters") if self.control_group else None
         try:
             connection = await _start(folder, spec.limits, group)
             yield connection

@@ -48,7 +48,7 @@ class Receipt:
 
     def _forget_unused(self) -> None:
         """Keeps what is shown now, up to a number of bytes that one cell may send."""
-        shown = {output.get("digest") for output in self.outputs}
+        shown = {str(output.get("digest")) for output in self.outputs}
         kept: dict[str, bytes] = {}
         total = 0
         for digest, data in self.pictures.items():

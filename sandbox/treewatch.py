@@ -42,11 +42,14 @@ class TreeWatch:
     oom_kills: int = 0
     refused: int = 0
 
+    def __post_init__(self) -> None:
+        self._tell()
+
     async def run(self) -> None:
         samples = 0
         while linux.stat(self.root) is not None:
             if self.counters is not None:
-                self._look(self.counters)
+                self._look()
             samples += 1
             if samples % DISK_EVERY == 0 and await asyncio.to_thread(self._disk_full):
                 self.cause = "box_lost"
@@ -54,7 +57,7 @@ class TreeWatch:
                 return
             await asyncio.sleep(SAMPLE_SECONDS)
 
-    def _look(self, counters: Path) -> None:
+    def _look(self) -> None:
         below = linux.descendants(self.root)
         if len(below) > self.limits.pids + SPARE_PROCESSES:
             self.refused += 1
@@ -62,9 +65,13 @@ class TreeWatch:
             self.oom_kills += 1
         else:
             return
-        (counters / "memory.events").write_text(f"oom_kill {self.oom_kills}\n")
-        (counters / "pids.events").write_text(f"max {self.refused}\n")
+        self._tell()
         self._end()
+
+    def _tell(self) -> None:
+        if self.counters is not None:
+            (self.counters / "memory.events").write_text(f"oom_kill {self.oom_kills}\n")
+            (self.counters / "pids.events").write_text(f"max {self.refused}\n")
 
     def _too_much(self, below: dict[int, int]) -> bool:
         limit = self.limits.memory_mb * MIB

@@ -74,7 +74,7 @@ class Cell:
         self._lost: str | None = None
         self._started = time.monotonic()
         self._counters = counters.read()
-        self._meter = Meter(handle.pid)
+        self._meter = Meter(handle.pid, limits.memory_mb)
 
     def start(self, code: str, lost: str | None) -> None:
         """Runs the code. `lost` says why the variables of earlier cells are gone, if they are."""

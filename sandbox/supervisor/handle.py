@@ -72,6 +72,8 @@ class Handle:
         self._signal_group(signal.SIGINT)
 
     def kill(self) -> None:
+        """The whole group in one call: a storm of forks leaves no time for a second."""
+        self._signal_group(signal.SIGKILL)
         if self.pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import sys
 import warnings
 from typing import Any
@@ -32,6 +34,11 @@ def no_input(what: str) -> str:
     return _NO_INPUT.format(what)
 
 
+def _interruptible() -> None:
+    """A child that a cell forked ends at an interrupt at once, without a traceback of its own."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def _no_breakpoint(*_: Any, **__: Any) -> None:
     raise RuntimeError(no_input("breakpoint()"))
 
@@ -52,6 +59,7 @@ class Hooks:
         sys.breakpointhook = _no_breakpoint
         warnings.filterwarnings("ignore", message="To exit: use")
         random.seed(self._seed)
+        os.register_at_fork(after_in_child=_interruptible)
         self._formatters()
         patches = {
             "numpy.random": self._seed_numpy,

@@ -13,8 +13,9 @@ SAMPLE_SECONDS = 0.2
 class Meter:
     """Measures one kernel process, and its children, during one cell."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, limit_mb: int) -> None:
         self._pid = pid
+        self._limit_mb = limit_mb
         self._before = linux.cpu_seconds(pid)
         self._peak = 0
         self.cpu_seconds = 0.0
@@ -39,4 +40,5 @@ class Meter:
 
     @property
     def peak_mb(self) -> float:
-        return self._peak / 1048576
+        """At most the box's limit: forks share pages that are counted once for each."""
+        return min(self._peak / 1048576, self._limit_mb)

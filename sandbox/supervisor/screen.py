@@ -26,6 +26,7 @@ class Screen:
         self._max_chars = max_chars
         self._max_pictures = max_pictures
         self.items: list[Item] = []
+        self._clear_waits = False
         self.dropped_pictures = 0
         self.dropped_other = 0
         """Characters cut out of single values and tracebacks."""
@@ -62,7 +63,9 @@ class Screen:
             self._append(item)
         else:
             self.items[index] = item
-        self._settle()
+            self._settle()
+        if isinstance(item, Picture):
+            self._limit_pictures()
 
     def forget(self, message: str) -> None:
         """The expected message shows nothing."""
@@ -77,6 +80,7 @@ class Screen:
             self.items.append(Slot(message))
         if wait:
             self.items[index] = Slot(message, clears=True)
+            self._clear_waits = True
             self._settle()
         else:
             self._clear_through(index)
@@ -100,6 +104,7 @@ class Screen:
     def show(self, data: bytes) -> None:
         """A picture that came by another way (a saved file)."""
         self._append(Picture(data))
+        self._limit_pictures()
 
     # --- what is to be seen -------------------------------------------------------------------
 
@@ -194,14 +199,16 @@ class Screen:
         return None
 
     def _settle(self) -> None:
-        """Applies the last waiting clear_output that something follows; keeps pictures bounded."""
+        """Applies the last waiting clear_output that something follows."""
+        if not self._clear_waits:
+            return
         for index in range(len(self.items) - 2, -1, -1):
             item = self.items[index]
             if isinstance(item, Slot) and item.clears:
                 if any(not isinstance(later, Slot) for later in self.items[index + 1 :]):
                     self._clear_through(index)
+                    self._clear_waits = any(isinstance(i, Slot) and i.clears for i in self.items)
                 break
-        self._limit_pictures()
 
     def _clear_through(self, index: int) -> None:
         del self.items[: index + 1]

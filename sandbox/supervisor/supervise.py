@@ -10,6 +10,7 @@ the stream ends, nobody greets within 10 s, or the lifetime is over. Reaps every
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import socket
 import sys
@@ -31,6 +32,8 @@ def main() -> None:
     state = Path(tempfile.mkdtemp(prefix=".box-"))
     os.environ["MPLCONFIGDIR"] = str(_font_cache(state))
     os.environ["IPYTHONDIR"] = str(state / "ipython")
+    if importlib.util.find_spec("ipykernel") is None:
+        sys.exit(f"{sys.executable} has no ipykernel: it cannot serve as a box")
     # What both need; imported before the fork, so that it is paid for once.
     importlib.import_module("jupyter_client.session")
     assert threads() == 1, "the supervisor must have one thread when it forks"

@@ -552,9 +552,28 @@ def test_a_fork_bomb_ends_with_its_cell(cells: Cells) -> None:
         """,
         0.7,
     )
-    assert (execution.status, execution.kernel) == ("timeout", "restarted")
+    assert (execution.status, execution.cause) == ("timeout", "deadline")
     assert execution.seconds < 25
+    assert "limit of 64 processes" in (execution.note or "")
     assert cells.text("print('alive')") == "alive"
+
+
+def test_killing_everything_in_sight(cells: Cells) -> None:
+    if cells.wall.name == "process":
+        assert cells.enforces("host_files").startswith("no: ")
+        return
+    execution = cells.run("import os\nprint('now', flush=True)\nos.kill(-1, 9)\nos._exit(9)")
+    assert (execution.status, execution.kernel) == ("died", "restarted")
+    assert stdout(execution) == "now\n"
+    assert cells.run("os._exit(1)").kernel == "kept"
+    assert cells.text("print('alive')") == "alive"
+
+
+def test_displays_without_end_are_bounded(cells: Cells) -> None:
+    execution = cells.run("for n in range(3000): display(n)\nprint('END')")
+    assert execution.status == "ok"
+    assert execution.text.endswith("END")
+    assert len(execution.outputs) <= 2001
 
 
 def test_a_full_disk_is_an_error_of_the_cell(cells: Cells) -> None:
