@@ -1,5 +1,7 @@
 """No orphans: real containers left in every way a runner can leave them, and a real SIGKILL."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import json
@@ -12,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from docker import APIClient
 
 from sandbox.address import DEFAULT_ENGINE, engine_address, reachable_engine
 from sandbox.cgroups import group_parents
@@ -50,21 +53,42 @@ with guard(sys.argv[3]):
 '''
 
 
+class Engine:
+    """The containers of this module's run."""
+
+    def __init__(self, api: APIClient) -> None:
+        self.api = api
+
+    def containers(self) -> list[str]:
+        found = self.api.containers(all=True, filters={"label": f"potrunner.run={RUN}"})
+        return [str(container["Id"]) for container in found]
+
+    def create(self, labels: dict[str, str]) -> str:
+        made = self.api.create_container(
+            DEFAULT_IMAGE,
+            ["sleep", "600"],
+            labels=labels,
+            host_config=self.api.create_host_config(network_mode="none"),
+        )
+        return str(made["Id"])
+
+    def leave_behind(self, owner: Owner, state: str) -> str:
+        """A container as a runner may leave it: only created, running or paused."""
+        identifier = self.create(owner_labels(owner, RUN))
+        if state != "created":
+            self.api.start(identifier)
+        if state == "paused":
+            self.api.pause(identifier)
+        return identifier
+
+
 @pytest.fixture
-def engine(docker_wall: DockerWall) -> Iterator[DockerWall]:
-    """The wall; whatever a test of this module left is removed."""
-    yield docker_wall
-    for identifier in containers():
-        docker("rm", "-f", identifier)
-
-
-def docker(*arguments: str) -> str:
-    done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
-def containers() -> list[str]:
-    return docker("ps", "-aq", "--no-trunc", "--filter", f"label=potrunner.run={RUN}").split()
+def engine(docker_wall: DockerWall) -> Iterator[Engine]:
+    """Whatever a test of this module left is removed."""
+    engine = Engine(docker_wall.api)
+    yield engine
+    for identifier in engine.containers():
+        engine.api.remove_container(identifier, force=True)
 
 
 def eventually(check: Callable[[], bool], seconds: float = 30.0) -> bool:
@@ -76,35 +100,25 @@ def eventually(check: Callable[[], bool], seconds: float = 30.0) -> bool:
     return check()
 
 
-def left_behind(owner: Owner, state: str) -> str:
-    """A container as a runner may leave it: only created, running or paused."""
-    labels = [f"--label={key}={value}" for key, value in owner_labels(owner, RUN).items()]
-    identifier = docker("create", "--network=none", *labels, DEFAULT_IMAGE, "sleep", "600")
-    if state != "created":
-        docker("start", identifier)
-    if state == "paused":
-        docker("pause", identifier)
-    return identifier
-
-
 @pytest.mark.docker
-@pytest.mark.usefixtures("engine")
-def test_sweep_removes_dead_owners_only() -> None:
+def test_sweep_removes_dead_owners_only(engine: Engine) -> None:
     me = this_process()
     dead = Owner(me.host, me.pid, "another-start")
-    gone = [left_behind(dead, state) for state in ("created", "running", "paused")]
-    kept = [left_behind(me, "created"), left_behind(Owner("otherhost", 1, "x"), "created")]
-    foreign = docker("create", "--network=none", f"--label=potrunner.run={RUN}", DEFAULT_IMAGE)
+    gone = [engine.leave_behind(dead, state) for state in ("created", "running", "paused")]
+    kept = [
+        engine.leave_behind(me, "created"),
+        engine.leave_behind(Owner("otherhost", 1, "x"), "created"),
+    ]
+    foreign = engine.create({"potrunner.run": RUN})
     assert sweep().containers >= 3
-    left = set(containers())
+    left = set(engine.containers())
     assert left.isdisjoint(gone)
     assert left == {*kept, foreign}
 
 
 @pytest.mark.docker
-@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("state", ["created", "paused"])
-def test_guard_removes_after_a_kill(state: str) -> None:
+def test_guard_removes_after_a_kill(state: str, engine: Engine) -> None:
     code = (
         "import sys; from sandbox.reaper import guard\n"
         f"with guard({RUN!r}):\n  print('ready', flush=True); sys.stdin.read()"
@@ -120,10 +134,10 @@ def test_guard_removes_after_a_kill(state: str) -> None:
         assert runner.stdout.readline() == b"ready\n"
         start = Path(f"/proc/{runner.pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
         boot = Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
-        left_behind(Owner(host_id(), runner.pid, f"{boot}-{start}"), state)
-        assert len(containers()) == 1
+        engine.leave_behind(Owner(host_id(), runner.pid, f"{boot}-{start}"), state)
+        assert len(engine.containers()) == 1
         runner.kill()
-    assert eventually(lambda: containers() == [])
+    assert eventually(lambda: engine.containers() == [])
 
 
 @pytest.mark.parametrize(
@@ -137,7 +151,7 @@ def test_guard_removes_after_a_kill(state: str) -> None:
 def test_a_killed_runner_leaves_nothing(
     name: str, number: signal.Signals, supervisor: Path, request: pytest.FixtureRequest
 ) -> None:
-    request.getfixturevalue("engine" if name == "docker" else "bubblewrap_wall")
+    engine = request.getfixturevalue("engine" if name == "docker" else "bubblewrap_wall")
     command = [sys.executable, "-c", RUNNER, name, str(supervisor), RUN, "3"]
     runner = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT)
     with runner:
@@ -147,8 +161,8 @@ def test_a_killed_runner_leaves_nothing(
         runner.send_signal(number)
         runner.wait(60)
     assert eventually(lambda: not any(str(runner.pid) in p.name for p in staging_root().iterdir()))
-    if name == "docker":
-        assert eventually(lambda: containers() == [])
+    if isinstance(engine, Engine):
+        assert eventually(lambda: engine.containers() == [])
     assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in first))
     assert eventually(lambda: not any(str(runner.pid) in group for group in groups()))
 
