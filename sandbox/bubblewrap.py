@@ -70,11 +70,13 @@ class BubblewrapWall:
         except OSError as error:
             raise BoxLost(f"{self.bwrap} cannot be run: {error.strerror}") from error
         connection = BubblewrapConnection(spawned, counting, self.enforced(counting))
+        released = False
         try:
             await connection.release()
-        except BaseException:
-            await asyncio.shield(connection.end())
-            raise
+            released = True
+        finally:
+            if not released:
+                await asyncio.shield(connection.end())
         return connection
 
     def command(self, fds: ExitStack, place: Place, limits: Limits) -> tuple[list[str], list[int]]:
