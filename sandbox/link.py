@@ -61,9 +61,9 @@ class Link:
                 raise BoxLost("the wall gave up its box at once")
             link.connection = opened.result()
             await link._greet()
-        except BaseException:
-            await link.close()
-            raise
+        finally:
+            if not link._greeted.is_set():
+                await link.close()
         return link
 
     async def send(self, header: dict[str, Any], parts: tuple[bytes, ...] = ()) -> None:

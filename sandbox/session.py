@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox import receipt
-from sandbox.errors import BoxLost, WireError
+from sandbox.errors import BoxLost
 from sandbox.link import Link
 from sandbox.outputs import Execution, Kernel, Status
 from sandbox.receipt import Receipt
@@ -26,6 +26,8 @@ from sandbox.walls import choose
 
 PATIENCE = 4.0
 """Grace periods between the request to kill the kernel and the end of the whole box."""
+MAX_CODE = 32 * 1024 * 1024
+"""Bytes of a cell."""
 REPLACED = "The box was replaced: variables, imports and files in the work directory are lost."
 _STATUSES: dict[str, Status] = {"ok": "ok", "error": "error", "timeout": "timeout", "died": "died"}
 
@@ -62,25 +64,23 @@ class Box:
         Raises:
             BoxLost: the box is gone and the cell did not cause it.
         """
+        program = code.encode("utf-8", "replace")
+        if len(program) > MAX_CODE:
+            return _refused(len(program))
+        limits = self._spec.limits
         async with self._lock:
-            limits = self._spec.limits
             link = await self._live()
             self._number += 1
             cell = _Running(self._number, Receipt(limits), time.monotonic())
+            settled = False
             try:
-                await link.send(
-                    {"type": "run", "id": cell.number}, (code.encode("utf-8", "replace"),)
+                done = await self._attempt(
+                    link, cell, program, limits.cell_seconds if seconds is None else seconds
                 )
-                done = await self._watch(
-                    link, cell, limits.cell_seconds if seconds is None else seconds
-                )
-            except WireError:
-                return _refused(len(code))
-            except BoxLost:
-                done = None  # it ended under our hands: look at why, below
-            except BaseException:
-                self._drop()  # cancelled: the cell is still running in there
-                raise
+                settled = True
+            finally:
+                if not settled:
+                    self._drop()  # cancelled: the cell is still running in there
             if done is None:
                 return await self._lost(link, cell)
             return await _finished(cell, done)
@@ -107,6 +107,16 @@ class Box:
         if self._link is not None:
             self._link.abandon()
             self._link = None
+
+    async def _attempt(
+        self, link: Link, cell: _Running, program: bytes, seconds: float
+    ) -> Frame | None:
+        """The cell's last frame; None when the box has ended, before or during the cell."""
+        try:
+            await link.send({"type": "run", "id": cell.number}, (program,))
+            return await self._watch(link, cell, seconds)
+        except BoxLost:
+            return None
 
     async def _watch(self, link: Link, cell: _Running, seconds: float) -> Frame | None:
         """Waits for the cell's end, enforcing the deadline step by step; None: the box is gone."""
@@ -182,8 +192,8 @@ async def _finished(cell: _Running, done: Frame) -> Execution:
     )
 
 
-def _refused(chars: int) -> Execution:
-    note = f"The cell is too long to be run ({chars} characters)."
+def _refused(size: int) -> Execution:
+    note = f"The cell is too long to be run: {size} bytes, allowed are {MAX_CODE}."
     return Execution((), "error", None, "kept", 0.0, 0.0, 0.0, note=note)
 
 
