@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
+import signal
 import socket
 import threading
 import time
@@ -40,6 +41,7 @@ from sandbox.spec import BoxSpec, WallName
 from sandbox.stream import BoxStream
 
 NAME_TRIES = 5
+KILLED = 128 + signal.SIGKILL
 FAREWELL_SECONDS = 3.0
 """How long the engine may take to report why a container died."""
 
@@ -125,6 +127,8 @@ class DockerConnection:
         await asyncio.shield(asyncio.to_thread(self._container.discard))
 
     async def why_lost(self) -> str | None:
+        if self._container.discarded:
+            return None
         events = await asyncio.to_thread(self._container.farewell, self._opened)
         return cause_of_death(events)
 
@@ -143,7 +147,7 @@ class _Container:
         self.id: str | None = None
         self._api = api
         self._lock = threading.Lock()
-        self._discarded = False
+        self.discarded = False
         self._socket: socket.socket | None = None
 
     def make(self, spec: BoxSpec, config: partial[dict[str, Any]]) -> None:
@@ -152,7 +156,7 @@ class _Container:
             identifier = self._create(spec, config())
         with self._lock:
             self.id = identifier
-            if self._discarded:
+            if self.discarded:
                 self._remove(identifier)
                 raise BoxLost("the box was given up while it was being made")
         with lost_on_error("start a box"):
@@ -179,9 +183,9 @@ class _Container:
 
     def discard(self) -> None:
         with self._lock:
-            if self._discarded:
+            if self.discarded:
                 return
-            self._discarded = True
+            self.discarded = True
             identifier = self.id
         if identifier is not None:
             self._remove(identifier)
@@ -219,7 +223,10 @@ class _Container:
             with closing(stream):
                 for event in stream:
                     events.append(event)
-                    if event.get("Action") == "destroy":
+                    # A SIGKILL is the memory limit's or somebody's outside; the engine may tell
+                    # which only after the removal.
+                    told = _exit_code(events) != KILLED or _actions(events) & {"oom", "kill"}
+                    if told and "destroy" in _actions(events):
                         break
         except (DockerException, requests.RequestException, OSError, ValueError):
             return []
@@ -229,14 +236,22 @@ class _Container:
 def cause_of_death(events: list[dict[str, Any]]) -> str | None:
     """The box's own guilt in the engine's events: out of memory, a signal, an exit code. None when
     somebody outside killed it or the engine saw no death."""
-    actions = [str(event.get("Action", "")) for event in events]
-    deaths = [event for event in events if event.get("Action") == "die"]
-    if not deaths or "kill" in actions:
+    code = _exit_code(events)
+    if code is None or "kill" in _actions(events):
         return None
-    code = int(deaths[-1]["Actor"]["Attributes"].get("exitCode", "0"))
-    if code == 137 and "oom" in actions:
-        return "out_of_memory"
+    if code == KILLED:
+        # Nothing inside can kill a first process; without the memory limit it was the host.
+        return "out_of_memory" if "oom" in _actions(events) else None
     return f"signal:{code - 128}" if code > 128 else f"exit:{code}"
+
+
+def _exit_code(events: list[dict[str, Any]]) -> int | None:
+    deaths = [event for event in events if event.get("Action") == "die"]
+    return int(deaths[-1]["Actor"]["Attributes"].get("exitCode", "0")) if deaths else None
+
+
+def _actions(events: list[dict[str, Any]]) -> set[str]:
+    return {str(event.get("Action", "")) for event in events}
 
 
 def _attach(api: APIClient, identifier: str) -> socket.socket:

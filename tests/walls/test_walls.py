@@ -9,12 +9,14 @@ import errno
 import json
 import os
 import platform
+import signal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from sandbox.cgroups import group_parents
-from sandbox.docker import DockerWall
+from sandbox.docker import DockerConnection, DockerWall
 from sandbox.errors import BoxLost
 from sandbox.identity import this_process
 from sandbox.inputs import staging_root
@@ -192,6 +194,36 @@ def test_why_a_box_ended(small_wall: Wall, ask: Ask, last_words: str, cause: str
     found, words = asyncio.run(end())
     assert found == cause
     assert "some last words" in words
+
+
+def test_killed_from_outside_is_not_the_box_own_doing(small_wall: Wall, ask: Ask) -> None:
+    async def lose() -> str | None:
+        async with small_wall.open(SPEC) as box:
+            await ask(box, "answer = 1")
+            if isinstance(box, DockerConnection):
+                await asyncio.to_thread(kill_container, box.container_id)
+            else:
+                os.kill(first_process_of_a_box(), signal.SIGKILL)
+            async with asyncio.timeout(60):
+                while await box.read():
+                    pass
+            return await box.why_lost()
+
+    def kill_container(identifier: str) -> None:
+        assert isinstance(small_wall, DockerWall)
+        small_wall.api.kill(identifier)
+
+    assert asyncio.run(lose()) is None
+
+
+def first_process_of_a_box() -> int:
+    """The one grandchild of this process that is a box's first process."""
+    found: list[int] = []
+    for child in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split():
+        if b"bwrap" in Path(f"/proc/{child}/cmdline").read_bytes():
+            found += map(int, Path(f"/proc/{child}/task/{child}/children").read_text().split())
+    assert len(found) == 1
+    return found[0]
 
 
 async def flood(box: Connection) -> None:
