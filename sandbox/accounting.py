@@ -84,9 +84,12 @@ class Accounting:
 
 
 @asynccontextmanager
-async def accounting(limits: Limits, *, own_uid: bool) -> AsyncGenerator[Accounting]:
+async def accounting(
+    limits: Limits, own_uid: bool, control_groups: bool
+) -> AsyncGenerator[Accounting]:
     """Makes the group (or the watchdog's folder) of one box and removes it when the box is gone."""
-    group, refusal, counters = _group(limits)
+    counters: Path | None = None
+    group, refusal = _group(limits) if control_groups else (None, "control groups are not wanted")
     if group is None:
         folder = Path(tempfile.mkdtemp(dir=staging_root(), prefix=f"{this_process()}."))
         folder.chmod(0o755)
@@ -101,11 +104,11 @@ async def accounting(limits: Limits, *, own_uid: bool) -> AsyncGenerator[Account
             shutil.rmtree(counters.parent, ignore_errors=True)
 
 
-def _group(limits: Limits) -> tuple[Group | None, str, None]:
+def _group(limits: Limits) -> tuple[Group | None, str]:
     try:
-        return make_group(limits), "", None
+        return make_group(limits), ""
     except OSError as error:
-        return None, f"no control group can be made ({error.strerror or error})", None
+        return None, f"no control group can be made ({error.strerror or error})"
 
 
 def _counts_per_namespace() -> bool:

@@ -46,13 +46,15 @@ class BubblewrapWall:
     """Whether bwrap can forbid further user namespaces here."""
     layout: Layout
     supervisor: Path = SUPERVISOR_DIR
+    control_groups: bool = True
+    """Whether to use control groups where they can be made; else the watchdog counts."""
     name: WallName = "bubblewrap"
 
     @asynccontextmanager
     async def open(self, spec: BoxSpec) -> AsyncGenerator[BubblewrapConnection]:
         own_uid = self.flavour == "own_uid"
         with staged(spec.inputs) as inputs:
-            async with accounting(spec.limits, own_uid=own_uid) as counting:
+            async with accounting(spec.limits, own_uid, self.control_groups) as counting:
                 uid = FIRST_UID + secrets.randbelow(UIDS)
                 place = Place(staged_supervisor(self.supervisor), inputs, uid, counting.mounts())
                 connection = await self._start(place, counting)

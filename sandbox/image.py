@@ -100,7 +100,7 @@ def build_image(
     with tempfile.TemporaryDirectory(prefix="potrunner-image-") as folder:
         write_context(Path(folder), further)
         _build(api, Path(folder), tag, base, {RECIPE_LABEL: recipe, BASE_LABEL: base}, say)
-    _forget_stages(api)
+    _forget_leftovers(api)
     image = find_image(tag, api)
     if image is None:
         raise SandboxUnavailable(f"the build ended well, yet the engine has no {tag}; try again")
@@ -177,10 +177,12 @@ def _plain(line: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", line.rpartition("\r")[2]).strip()
 
 
-def _forget_stages(api: APIClient) -> None:
-    """Removes the build stage with pip and certificates: a gigabyte that nothing refers to."""
+def _forget_leftovers(api: APIClient) -> None:
+    """Removes the build stage with pip and certificates, and what lost its tag to a newer image:
+    a gigabyte each that nothing refers to."""
     try:
-        api.prune_images(filters={"dangling": True, "label": STAGE_LABEL})
+        for label in (STAGE_LABEL, RECIPE_LABEL):
+            api.prune_images(filters={"dangling": True, "label": label})
     except (DockerException, requests.RequestException):
         return  # disk space, no more
 

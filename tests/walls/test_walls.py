@@ -10,11 +10,14 @@ import json
 import os
 import platform
 import signal
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from sandbox.bubblewrap import BubblewrapWall
 from sandbox.cgroups import group_parents
 from sandbox.docker import DockerConnection, DockerWall
 from sandbox.errors import BoxLost
@@ -114,6 +117,14 @@ QUESTIONS: dict[str, tuple[str, object]] = {
 
 SCORE = "open('/proc/self/oom_score_adj', 'w').write('1000'); "
 """As the real supervisor does for its kernels: they are to die first."""
+
+HOG = f"""
+import subprocess, sys
+def hog(code):
+    code = "import time; " + {SCORE!r} + code
+    return subprocess.run([sys.executable, '-c', code], capture_output=True).returncode
+"""
+"""`hog(code)` in the box: the exit code of a child that is to die first."""
 
 FORBIDDEN = {
     "unshare": 272,
@@ -248,12 +259,10 @@ def test_a_killed_box_is_gone(small_wall: Wall, ask: Ask) -> None:
 
 def test_memory_of_children_and_scratch(small_wall: Wall, ask: Ask) -> None:
     """The limit kills the child that asks for too much, and counts files in memory as well."""
-    hog = f"import subprocess, sys\ndef hog(code):\n  code = {SCORE!r} + code\n  return "
-    hog += "subprocess.run([sys.executable, '-c', code], capture_output=True).returncode"
 
     async def hogs() -> list[object]:
         async with small_wall.open(SPEC) as box:
-            await ask(box, hog)
+            await ask(box, HOG)
             fine = await ask(box, "answer = hog('b\"x\" * (100 << 20)')")
             large = await ask(
                 box, "answer = hog('b\"x\" * (800 << 20); import time; time.sleep(9)')"
@@ -262,6 +271,54 @@ def test_memory_of_children_and_scratch(small_wall: Wall, ask: Ask) -> None:
             return [fine, large, alive]
 
     assert asyncio.run(hogs()) == [0, -9, "alive"]
+
+
+@pytest.mark.bubblewrap
+def test_memory_without_control_groups(bubblewrap_wall: Wall, supervisor: Path, ask: Ask) -> None:
+    """What an ordinary user's box has instead, told to the box in the same place."""
+    assert isinstance(bubblewrap_wall, BubblewrapWall)
+    wall = replace(
+        bubblewrap_wall, supervisor=supervisor, control_groups=False, flavour="user_namespace"
+    )
+    counter = "open('/sys/fs/cgroup/memory/memory.oom_control').read().split()[-1]"
+    tmpfs = "open('/work/x', 'wb').write(bytes(25 << 20)); "
+
+    async def hogs() -> list[object]:
+        spec = replace(SPEC, limits=replace(SPEC.limits, memory_mb=200))
+        async with wall.open(spec) as box:
+            assert box.enforced()["memory"].startswith("sampled")
+            await ask(box, HOG)
+            return [
+                await ask(box, "answer = hog('b\"x\" * (50 << 20)')"),
+                await ask(box, "answer = hog('x = b\"x\" * (400 << 20); time.sleep(20)')"),
+                await ask(box, f"answer = {counter}"),
+                # Files in memory count: neither half is too much by itself.
+                await ask(
+                    box, f"answer = hog({tmpfs + 'x = bytes([1]) * (185 << 20); time.sleep(20)'!r})"
+                ),
+                await ask(box, f"answer = {counter}"),
+            ]
+
+    assert asyncio.run(hogs()) == [0, -9, "1", -9, "2"]
+
+
+@pytest.fixture
+def hostile_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A cache home with blanks, umlauts and great length, made under a umask that hides all."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "Größe µm 図, a=b" / ("x" * 150)))
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("hostile_home")
+def test_hostile_cache_home(small_wall: Wall, ask: Ask) -> None:
+    async def read() -> list[object]:
+        async with small_wall.open(SPEC) as box:
+            names = await ask(box, "import os; answer = sorted(os.listdir('/mnt/data'))")
+            return [names, await ask(box, "answer = len(open('/mnt/data/a.png', 'rb').read())")]
+
+    assert asyncio.run(read()) == [["a.png", "original"], 4]
 
 
 def test_many_processes(small_wall: Wall, ask: Ask) -> None:
