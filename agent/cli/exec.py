@@ -16,6 +16,7 @@ from agent.cells import split_cells
 from agent.cli.problem import Problem
 from sandbox.errors import InputRefused, SandboxError
 from sandbox.outputs import Display, Error, Execution
+from sandbox.reaper import guard
 from sandbox.session import Box, open_box
 from sandbox.spec import DEFAULT_IMAGE, InputFile, Limits
 
@@ -51,7 +52,8 @@ def command(
     inputs = _inputs(image or [])
     limits = Limits(memory_mb=memory_mb, cpus=cpus, cell_seconds=cell_seconds)
     show = print_json if as_json or not sys.stdout.isatty() else print_text
-    asyncio.run(_run(cells, inputs, limits, sandbox, image_tag, show))
+    with guard("exec"):
+        asyncio.run(_run(cells, inputs, limits, sandbox, image_tag, show))
 
 
 async def _run(
