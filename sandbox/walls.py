@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sandbox.bytecode import ensure_bytecode
 from sandbox.errors import BoxLost, SandboxUnavailable
 from sandbox.spec import DEFAULT_IMAGE, WallChoice, WallName
 from sandbox.wall import Wall
@@ -67,6 +68,7 @@ def _wall(name: WallName, image: str) -> Wall:
         if not image_exists(wall.api, image):
             raise SandboxUnavailable(missing_image(image))
         return wall
+    ensure_bytecode()
     if name == "bubblewrap":
         from sandbox.bwrap_probe import find_bubblewrap
 
