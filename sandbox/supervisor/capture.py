@@ -70,6 +70,7 @@ class Capture:
         self._last: Stream | None = None
         self._turns = 0
         self._number = 0
+        self._pipes: list[int] = []
         self._spoken = 0.0
         self._streams = self._fresh()
 
@@ -82,10 +83,10 @@ class Capture:
         Raises:
             OSError: the supervisor sent none.
         """
-        while True:
-            message, descriptors, _, _ = socket.recv_fds(self._channel, 64, 2)
-            if message[:1] == b"C" and len(descriptors) == 2:
-                break
+        with self._lock:
+            while not self._pipes:
+                self._receive()
+            descriptors, self._pipes = self._pipes, []
         for target, source in zip((1, 2), descriptors, strict=True):
             os.dup2(source, target)
             os.close(source)
@@ -151,6 +152,15 @@ class Capture:
     def _fresh(self) -> tuple[TextIO, TextIO]:
         return Stream(self, 1), Stream(self, 2)
 
+    def _receive(self) -> bytes:
+        """The next datagram. A thread of the last cell may be the one that gets the next pipes."""
+        message, descriptors, _, _ = socket.recv_fds(self._channel, 64, 2)
+        if message == b"C" and len(descriptors) == 2:
+            self._pipes = descriptors
+        elif not message:
+            raise OSError("the supervisor has closed the channel")
+        return message
+
     def _drained(self, message: bytes) -> None:
         if self.is_copy:
             return
@@ -159,7 +169,7 @@ class Capture:
             number = self._number.to_bytes(4, "big")
             try:
                 self._channel.send(b"s" + number + message[:200])
-                while self._channel.recv(64) != b"k" + number:
+                while self._receive() != b"k" + number:
                     pass
             except OSError:
                 return  # the supervisor is gone or late: order may suffer, nothing else

@@ -88,7 +88,10 @@ class BoxKernel(IPythonKernel):
     hooks: Any = None
 
     async def do_execute(self, code: str, silent: bool, *args: Any, **kwargs: Any) -> Any:
-        self.capture.begin()
+        try:
+            self.capture.begin()
+        except OSError:
+            os._exit(os.EX_OSERR)  # nothing it prints would be seen: of no use any more
         if sys.gettrace() is not None:
             sys.settrace(None)
         try:

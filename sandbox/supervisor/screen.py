@@ -48,9 +48,9 @@ class Screen:
 
     def expect(self, message: str) -> None:
         """A message with this id was sent now; what it carries belongs here."""
-        if len(self.items) < MAX_ITEMS:
-            self._settle_text()
-            self.items.append(Slot(message))
+        self._make_room()
+        self._settle_text()
+        self.items.append(Slot(message))
 
     def fill(self, message: str, item: Item) -> None:
         """The expected message came."""
@@ -171,8 +171,7 @@ class Screen:
     # --- inside -------------------------------------------------------------------------------
 
     def _append(self, item: Item) -> None:
-        if len(self.items) >= MAX_ITEMS:
-            self._drop_oldest()
+        self._make_room()
         self._settle_text()
         self.items.append(item)
         self._settle()
@@ -183,8 +182,10 @@ class Screen:
         if isinstance(last, Text) and last.fold is not None:
             last.text, last.fold = last.whole, None
 
-    def _drop_oldest(self) -> None:
-        """Makes room in the middle; a picture or piece of text that goes is counted."""
+    def _make_room(self) -> None:
+        """Takes one out of the middle when full; a picture or piece of text is counted."""
+        if len(self.items) < MAX_ITEMS:
+            return
         item = self.items.pop(MAX_ITEMS // 2)
         if isinstance(item, Picture):
             self.dropped_pictures += 1

@@ -21,6 +21,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,10 @@ _LIBRARIES = (
     "skimage.transform", "skimage.exposure", "matplotlib", "matplotlib.pyplot",
     "matplotlib.backends.backend_agg",
 )  # fmt: skip
+
+
+EXIT_SECONDS = 2.0
+"""A thread that Python has joined may take a moment to leave the process."""
 
 
 def serve(control: socket.socket, supervisor: int, *, full: bool) -> None:
@@ -145,6 +150,9 @@ def _in_idle_time(work: Callable[[], list[str]]) -> list[str]:
     thread = threading.Thread(target=run)
     thread.start()
     thread.join()
+    until = time.monotonic() + EXIT_SECONDS
+    while threads() > 1 and time.monotonic() < until:
+        time.sleep(0.001)
     return result
 
 
