@@ -11,14 +11,21 @@ import asyncio
 import contextlib
 import json
 import os
+import re
+import select
 import signal
 import socket
 import subprocess
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from sandbox.identity import this_process
+from sandbox.reap_child import OWNER_MARK
+
 START_SECONDS = 20.0
 END_SECONDS = 10.0
+LEARN_SECONDS = 2.0
 
 
 @dataclass(slots=True)
@@ -34,19 +41,20 @@ class Spawned:
     """Non-blocking; what bwrap and the box write to standard error."""
     first: int | None = field(default=None)
     """A descriptor of the box's first process: unlike a pid it cannot be reused."""
+    report: bytes = b""
+    """What bwrap has said on `info` so far."""
 
     async def first_process(self) -> int | None:
         """The host's pid of the box's first process, which waits; None when bwrap failed."""
-        report = b""
         try:
             async with asyncio.timeout(START_SECONDS):
-                while b"}" not in report:
+                while b"}" not in self.report:
                     await _readable(self.info)
                     data = os.read(self.info, 4096)
                     if not data:
                         return None
-                    report += data
-            pid = int(json.loads(report)["child-pid"])
+                    self.report += data
+            pid = int(json.loads(self.report)["child-pid"])
             self.first = os.pidfd_open(pid)
         except (TimeoutError, ProcessLookupError):
             return None
@@ -70,10 +78,30 @@ class Spawned:
                 # The first process of a process namespace takes all others with it.
                 signal.pidfd_send_signal(self.first, signal.SIGKILL)
             else:
+                # Never before its child is known: a child that bwrap had just forked would wait
+                # for it for ever.
+                self._learn_first()
                 self.bwrap.kill()
+                if self.first is not None:
+                    signal.pidfd_send_signal(self.first, signal.SIGKILL)
         if self.wait() is None:
             self.bwrap.kill()
             self.bwrap.wait()
+
+    def _learn_first(self) -> None:
+        """Reads the child's pid if bwrap has not failed; blocks for a moment at most."""
+        poll = select.poll()
+        poll.register(self.info, select.POLLIN | select.POLLHUP)
+        deadline = time.monotonic() + LEARN_SECONDS
+        while b"}" not in self.report and poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            data = os.read(self.info, 4096)
+            if not data:
+                return
+            self.report += data
+        found = re.search(rb'"child-pid"\s*:\s*(\d+)', self.report)
+        if found:
+            with contextlib.suppress(ProcessLookupError):
+                self.first = os.pidfd_open(int(found[1]))
 
     def close(self) -> None:
         """Closes the descriptors. After the kill: bwrap takes a closed `go` for leave to go on."""
@@ -102,7 +130,7 @@ def spawn(command: list[str], program: list[str], passed: list[int]) -> Spawned:
             stdin=inside.fileno(),
             stdout=inside.fileno(),
             stderr=errors_write,
-            env={},
+            env={OWNER_MARK: str(this_process())},
             pass_fds=(*passed, info_write, go_read),
             start_new_session=True,  # Ctrl-C is for the runner, which then ends its boxes
         )

@@ -2,9 +2,9 @@
 
 SandboxError                 every error of this package
 ├── SandboxUnavailable       no wall of the asked kind works here; the text says what to install
-├── InputRefused             a file for /mnt/data cannot be used (equal names, unsafe name, hash differs)
+├── InputRefused             a file for /mnt/data cannot be used: its name, its hash
 ├── WireError                a frame is malformed, too long or out of place
-└── BoxLost                  the box is gone for a reason that is not the cell's doing (infrastructure)
+└── BoxLost                  the box is gone and no cell caused it (infrastructure)
 
 What a cell does (exceptions, timeouts, a dead kernel) is never an error here: it is data, a value
 of `sandbox.outputs.Execution`.

@@ -25,8 +25,10 @@ from pathlib import Path
 from sandbox.cgroups import Group, make_group
 from sandbox.errors import BoxLost, SandboxUnavailable
 from sandbox.home import staged_supervisor
+from sandbox.identity import this_process
 from sandbox.inputs import check_inputs
 from sandbox.launch import ENVIRONMENT, PYTHON_FLAGS, SUPERVISOR_DIR
+from sandbox.reap_child import FOLDER_PREFIX, OWNER_FILE
 from sandbox.spec import BoxSpec, Limits, WallName
 from sandbox.stream import CHUNK_BYTES, BoxStream
 from sandbox.supervisor import linux
@@ -184,8 +186,9 @@ def kill_tree(root: int) -> None:
 
 def _lay_out(spec: BoxSpec) -> str:
     """data/ with the inputs, empty work/ and tmp/."""
-    folder = Path(tempfile.mkdtemp(prefix="potrunner-"))
+    folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
     try:
+        (folder / OWNER_FILE).write_text(str(this_process()))
         for name in ("data", "work", "tmp", "counters"):
             (folder / name).mkdir()
         for file in spec.inputs:

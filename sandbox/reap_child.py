@@ -26,6 +26,11 @@ QUIET_SECONDS = 3.0
 REAP_SECONDS = 120.0
 RESTART_SECONDS = 40.0
 GROUP_SECONDS = 5.0
+OWNER_MARK = "POTRUNNER_OWNER"
+"""In the environment of what a wall starts on the host; the inside of a box does not get it."""
+FOLDER_PREFIX = "potrunner-"
+OWNER_FILE = ".owner"
+"""Temporary folders of boxes have short names (socket paths are limited), so it stands inside."""
 
 
 class Engine:
@@ -92,6 +97,36 @@ def remove_group(folder: Path, seconds: float = GROUP_SECONDS) -> None:
             time.sleep(0.005)
 
 
+def marked_processes() -> list[tuple[int, str]]:
+    """Processes that a runner started for its boxes, and the owner that is written on each."""
+    found: list[tuple[int, str]] = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        # Gone meanwhile, or another user's: neither is for us to end.
+        with contextlib.suppress(OSError):
+            for entry in (folder / "environ").read_bytes().split(b"\0"):
+                if entry.startswith(OWNER_MARK.encode() + b"="):
+                    owner = entry.partition(b"=")[2].decode("ascii", "replace")
+                    found.append((int(folder.name), owner))
+    return found
+
+
+def kill_marked(owner: str) -> None:
+    """bwrap dies with its runner; a child that it had just forked waits for it for ever."""
+    for pid, marked in marked_processes():
+        if marked == owner:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def owned_folders(parent: Path) -> list[tuple[Path, str]]:
+    """Temporary folders of boxes, and the owner that is written in each."""
+    found: list[tuple[Path, str]] = []
+    for folder in parent.glob(f"{FOLDER_PREFIX}*"):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            found.append((folder, (folder / OWNER_FILE).read_text()))
+    return found
+
+
 def _reap_containers(engine: Engine, labels: list[str]) -> None:
     """Until the engine has shown none for a while, so that late creations are caught."""
     end = time.monotonic() + REAP_SECONDS
@@ -114,6 +149,7 @@ def _main() -> None:
     orders = json.loads(sys.stdin.buffer.readline())
     if sys.stdin.buffer.read().endswith(b"done\n"):
         return  # the runner left in good order
+    kill_marked(orders["owner"])
     if orders["engine"]:
         _reap_containers(Engine(orders["engine"]), orders["labels"])
     for parent, prefix in orders["folders"]:
@@ -122,6 +158,11 @@ def _main() -> None:
     for parent, prefix in orders["groups"]:
         for folder in Path(parent).glob(f"{prefix}*"):
             remove_group(folder)
+    time.sleep(0.2)
+    kill_marked(orders["owner"])  # one that was between fork and exec
+    for folder, owner in owned_folders(Path(orders["temporary"])):
+        if owner == orders["owner"]:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +27,7 @@ from sandbox.cgroups import PREFIX, group_parents, sweep_groups
 from sandbox.errors import SandboxUnavailable
 from sandbox.identity import LABEL, Owner, owner_labels, this_process
 from sandbox.inputs import staging_root, sweep_staged
-from sandbox.reap_child import Engine
+from sandbox.reap_child import Engine, marked_processes, owned_folders
 
 FAREWELL_SECONDS = 5.0
 
@@ -70,10 +74,29 @@ def guard(run_id: str) -> Generator[Swept]:
 
 def sweep() -> Swept:
     """Removes containers, input folders and control groups of dead runners of this host."""
-    folders = 0
+    _sweep_processes()
+    folders = _sweep_temporary()
     with contextlib.suppress(SandboxUnavailable, OSError):
-        folders = sweep_staged()
+        folders += sweep_staged()
     return Swept(sweep_containers(reachable_engine()), folders, sweep_groups())
+
+
+def _sweep_processes() -> None:
+    for pid, text in marked_processes():
+        owner = Owner.parse(text)
+        if owner is not None and not owner.alive:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _sweep_temporary() -> int:
+    removed = 0
+    for folder, text in owned_folders(Path(tempfile.gettempdir())):
+        owner = Owner.parse(text)
+        if owner is not None and not owner.alive:
+            shutil.rmtree(folder, ignore_errors=True)
+            removed += 1
+    return removed
 
 
 def sweep_containers(address: str | None) -> int:
@@ -104,6 +127,8 @@ def _orders(run_id: str) -> dict[str, Any]:
     labels = owner_labels(owner, run_id)
     del labels[f"{LABEL}.run"]  # a process owns all its boxes, whatever run they are for
     return {
+        "owner": str(owner),
+        "temporary": tempfile.gettempdir(),
         "engine": reachable_engine(),
         "labels": [f"{key}={value}" for key, value in labels.items()],
         "folders": folders,

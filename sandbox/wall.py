@@ -1,4 +1,4 @@
-"""The seam between session and walls: a box is anything that gives a duplex byte stream to a supervisor.
+"""The seam between session and walls: a box is what gives a duplex byte stream to a supervisor.
 
 A wall makes the box, starts the supervisor in it and hands back a `Connection`. It knows nothing of
 frames; the session knows nothing of containers.
@@ -51,7 +51,7 @@ class Wall(Protocol):
     def name(self) -> WallName: ...
 
     def open(self, spec: BoxSpec) -> AbstractAsyncContextManager[Connection]:
-        """Makes a box whose supervisor is about to say hello; removes it on exit, whatever happened.
+        """Makes a box whose supervisor is about to speak; removes it on exit, whatever happened.
 
         Raises:
             SandboxUnavailable: the wall cannot work here; the text says what to install.
