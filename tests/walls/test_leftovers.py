@@ -18,7 +18,9 @@ from sandbox.reaper import sweep
 
 DEAD = Owner(host_id(), 2**22 - 3, "0")
 RUNNER = """
-import asyncio, sys
+import asyncio, subprocess, sys
+from sandbox.identity import this_process
+from sandbox.reap_child import OWNER_MARK
 from sandbox.reaper import guard
 from sandbox.spec import BoxSpec
 from sandbox.walls import choose
@@ -33,6 +35,8 @@ async def main():
     await asyncio.gather(*(hold() for _ in range(3)))
 
 with guard("leftovers"):
+    # What bwrap's child is when bwrap dies first: nobody but the reaper ends it.
+    subprocess.Popen(["sleep", "600"], env={OWNER_MARK: str(this_process())})
     asyncio.run(main())
 """
 
