@@ -9,11 +9,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from sandbox.walls import choose
-
 from agent.cli import run as pot
 from sandbox.errors import SandboxUnavailable
 from sandbox.spec import DEFAULT_IMAGE
+from sandbox.walls import choose
 
 DATA = Path("demo-data")
 TASKS = "circular_shift,swatch_rgb,crop_provenance"

@@ -5,9 +5,10 @@ AgentError
 ├── RunDirError        a run directory cannot be used: foreign, not empty, another config
 │   ├── RunDirBusy     another process holds it
 │   └── DiskFull       a record cannot be written; everything marked done is on disk
+├── InputProblem       a sample's picture cannot be used; becomes that sample's `Failure`
 └── NothingRan         no sample could be run at all: endpoint, key, box, data
 
-A fault of one sample is never one of these: it becomes a `Failure` in that sample's record.
+Other faults of one sample are none of these: they become a `Failure` in that sample's record.
 Faults of one model call are `agent.models.errors`, of a box `sandbox.errors`.
 """
 
@@ -30,6 +31,10 @@ class RunDirBusy(RunDirError):
 
 class DiskFull(RunDirError):
     """No space left under the run directory."""
+
+
+class InputProblem(AgentError):
+    """A picture of one sample is no picture, is damaged or far too large."""
 
 
 class NothingRan(AgentError):

@@ -12,13 +12,13 @@ import secrets
 import socket
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 from agent.config import HIDDEN, RunConfig, from_json
-from agent.errors import ConfigError, NothingRan
+from agent.errors import ConfigError, NothingRan, RunDirError
 from agent.facts import data_hash, facts
 from agent.messages import Dialect
 from agent.models.cache import Cached
@@ -177,7 +177,10 @@ async def _go_on(
             )
             finished = await execute(plan, run, owed, rows, watcher)
     if not finished.interrupted and finished.rows:
-        await asyncio.to_thread(write_report, run)
+        try:
+            await asyncio.to_thread(write_report, run)
+        except RunDirError as error:  # the page can be made again; the records are there
+            return replace(finished, stopped=finished.stopped or str(error))
     return finished
 
 

@@ -57,7 +57,7 @@ class Finished:
             return 1
         if not whole["scored"] and not whole["unscored"]:
             return 3
-        return 0 if whole["scored"] == whole["owed"] else 1
+        return 1 if self.stopped or whole["scored"] != whole["owed"] else 0
 
 
 async def execute(

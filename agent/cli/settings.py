@@ -13,7 +13,7 @@ import typer
 
 from agent.cli.problem import Problem
 from agent.config import RunConfig
-from agent.errors import AgentError, ConfigError, NothingRan
+from agent.errors import AgentError, ConfigError, DiskFull, NothingRan
 from agent.models.errors import ModelError
 from benchmarks.errors import BenchmarkError
 from sandbox.errors import InputRefused, SandboxError
@@ -93,7 +93,7 @@ def problems() -> Generator[None]:
     """What a user can mend as one line and an exit code: 2 bad input, 3 nothing could run."""
     try:
         yield
-    except (NothingRan, ModelError) as error:
+    except (NothingRan, DiskFull, ModelError) as error:
         raise Problem(str(error), 3) from error
     except (AgentError, BenchmarkError, InputRefused) as error:
         raise Problem(str(error), 2) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
@@ -41,7 +41,7 @@ SAMPLE = Sample(
 
 
 @asynccontextmanager
-async def box(files: Sequence[InputFile]) -> AsyncIterator[Box]:
+async def box(files: Sequence[InputFile]) -> AsyncGenerator[Box]:
     async with open_box("process", inputs=files, limits=Limits(grace_seconds=0.5)) as opened:
         yield opened
 

@@ -85,12 +85,12 @@ def test_a_run_over_http_its_json_and_its_folder(
 def test_kill_9_at_random_moments_then_resume(items: Path, tmp_path: Path) -> None:
     out, log = tmp_path / "run", tmp_path / "log.jsonl"
     dice = random.Random(20)
-    repeats, workers, kills = 15, 4, 0
+    repeats, workers, kills = 12, 4, 0
     served = ("--data", str(items), "--model", "gold", "--delay", "0.15", "--log", str(log))
     settings = ("--repeats", str(repeats), "--workers", str(workers), "--seed", "1")
     with endpoint(*served) as url:
         arguments = looking(items, url, out, *settings)
-        for _ in range(8):
+        for _ in range(5):
             process = subprocess.Popen([*POT, *arguments], stderr=subprocess.DEVNULL)
             records = len(list(out.glob("samples/*.json")))
             deadline = time.monotonic() + 60
@@ -105,7 +105,7 @@ def test_kill_9_at_random_moments_then_resume(items: Path, tmp_path: Path) -> No
             process.wait(60)
             arguments = ["run", "--resume", str(out)]
         done = subprocess.run([*POT, *arguments, "--json"], capture_output=True, timeout=100)
-    assert kills >= 3
+    assert kills >= 2
     told = json.loads(done.stdout)
     assert (told["owed"], told["correct"], told["pending"]) == (4 * repeats, 4 * repeats, 0)
     found = [(r.id, r.repeat) for r in RunDir.open(out).results(pictures=True)]
@@ -165,7 +165,7 @@ def test_config_file_under_flags(
     )
 
 
-BAD = [
+BAD: list[tuple[list[str], int, str]] = [
     ([], 2, "settings: expected a benchmark, found none; see `pot list`"),
     (["cwi"], 2, "expected a data folder for cwi, found none"),
     (["cwi", "--data", "nowhere"], 2, "nowhere"),
