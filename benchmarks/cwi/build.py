@@ -90,7 +90,7 @@ def _made(orders: Sequence[Order], processes: int) -> Generator[Iterator[Item]]:
         yield map(make, orders)
         return
     pool = ProcessPoolExecutor(
-        min(processes, len(orders)), multiprocessing.get_context("spawn"), _one_thread
+        min(processes, len(orders)), mp_context=multiprocessing.get_context("spawn")
     )
     try:
         yield pool.map(make, orders)
@@ -103,9 +103,3 @@ def _cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _one_thread() -> None:
-    import cv2  # here: the workers need it, the command line does not
-
-    cv2.setNumThreads(1)

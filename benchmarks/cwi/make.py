@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.answers import answer_span
 from benchmarks.cwi import photos
 from benchmarks.cwi.item import TIERS, Draft, Task, Tier
 from benchmarks.cwi.photos import Photo, Split
@@ -99,8 +100,10 @@ def make(wanted: Order) -> Item:
 
 
 def solved_by(task: Task, draft: Draft) -> str | None:
-    """The first shortcut of the task that would get this draft right, or None."""
-    for name, answer in task.shortcuts(draft).items():
+    """The first shortcut of the task that would get this draft right, or None. Repeating the
+    example of the prompt is one for every task."""
+    tried = {"example": answer_span(draft.prompt, None) or "", **task.shortcuts(draft)}
+    for name, answer in tried.items():
         if score(task.name, draft.answer, answer).value == 1:
             return name
     return None

@@ -1,5 +1,7 @@
 """The few pixel operations that all generators share; deterministic for locked versions."""
 
+# pyright: reportUnknownVariableType=false, reportMissingTypeStubs=false
+
 from __future__ import annotations
 
 import io
@@ -50,6 +52,23 @@ def gradient(plane: Plane) -> Plane:
     """Length of the central-difference gradient."""
     down, right = np.gradient(plane)
     return np.hypot(down, right)
+
+
+def correlation(plane: Plane, template: Plane) -> Plane:
+    """Normalised correlation of the template with every place that holds it whole, -1 to 1; 0 where
+    a place is flat beside the template, for there the quotient would be noise."""
+    from scipy.signal import fftconvolve  # here: the scripted model draws nothing and needs none
+
+    count = template.size
+    shape = np.ones(template.shape)
+    zeroed = template - template.mean()
+    centred = plane - plane.mean()
+    total = fftconvolve(centred, shape, "valid")
+    spread = np.maximum(fftconvolve(centred**2, shape, "valid") - total**2 / count, 0)
+    energy = float((zeroed**2).sum())
+    fit = fftconvolve(centred, zeroed[::-1, ::-1], "valid")
+    textured = spread > 0.01 * energy
+    return np.where(textured, fit / np.sqrt(np.where(textured, spread, 1) * energy), 0.0)
 
 
 def thumbnail(picture: Pixels) -> tuple[Pixels, float]:

@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.cwi.item import SIDE, Draft, Pixels, Plane, Task, Tier, by_tier, example
-from benchmarks.cwi.pixels import gradient, grey, resized, thumbnail, to_bytes, with_noise
+from benchmarks.cwi.pixels import (
+    correlation,
+    gradient,
+    grey,
+    resized,
+    thumbnail,
+    to_bytes,
+    with_noise,
+)
 
 _CROP = ((72, 96), (60, 84), (48, 66), (36, 48))
 _NOISE = (1.0, 3.0, 5.0, 7.0)
@@ -118,12 +126,10 @@ def _ambiguous(photo: Pixels, x: int, y: int, side: int) -> str | None:
     crop = plane[y : y + side, x : x + side]
     if float(crop.std()) < _LEAST_SD:
         return f"standard deviation of the crop {float(crop.std()):.1f}"
-    import cv2  # here: the scripted model imports this module and draws nothing
-
-    edges = gradient(plane).astype(np.float32)
+    edges = gradient(plane)
     template = edges[y : y + side, x : x + side]
     for turned in (template, template[:, ::-1]):
-        fit = cv2.matchTemplate(edges, np.ascontiguousarray(turned), cv2.TM_CCOEFF_NORMED)
+        fit = correlation(edges, turned)
         near = side // 3
         fit[max(y - near, 0) : y + near + 1, max(x - near, 0) : x + near + 1] = -1
         if float(fit.max()) > _RUNNER_UP:

@@ -30,6 +30,18 @@ def edges(image):
     return np.sqrt(total)
 
 
+def spread(plane, size):
+    """Standard deviation inside every square of this size: in flat ones a correlation is noise."""
+    total = cv2.integral(plane.astype(np.float64))
+    squares = cv2.integral(plane.astype(np.float64) ** 2)
+
+    def window(sums):
+        return sums[size:, size:] - sums[:-size, size:] - sums[size:, :-size] + sums[:-size, :-size]
+
+    mean = window(total) / size**2
+    return np.sqrt(np.maximum(window(squares) / size**2 - mean**2, 0))
+
+
 field = edges(photo)
 found = []
 for side in range(max(round(shown / 3.05), 30), min(round(shown / 1.95), 100) + 1):
@@ -37,6 +49,7 @@ for side in range(max(round(shown / 3.05), 30), min(round(shown / 1.95), 100) + 
     for mirrored in (False, True):
         template = edges(small[:, ::-1] if mirrored else small)[2:-2, 2:-2]
         fit = cv2.matchTemplate(field, template, cv2.TM_CCOEFF_NORMED)
+        fit[spread(field, template.shape[0]) < 0.3 * template.std()] = -1
         _, score, _, (x, y) = cv2.minMaxLoc(fit)
         found.append((score, x - 2, y - 2, side, mirrored))
 found.sort(reverse=True)
