@@ -27,7 +27,7 @@ def table(owed: Sequence[Item], rows: Rows) -> RenderableType:
     tiers, groups = tiers_of(owed), groups_of(owed)
     made = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     made.add_column("task", no_wrap=True, min_width=16)
-    for name in ("scored", "% correct [95 %]", *tiers, "blank"):
+    for name in ("scored", "% correct [95 %]", *map(_heading, tiers), "blank"):
         made.add_column(Text(name), justify="right", no_wrap=True)
     for group, inside in groups.items():
         if len(groups) > 1:
@@ -79,6 +79,11 @@ def _cells(name: str, owed: Sequence[Item], tiers: Sequence[str], rows: Rows) ->
         str(part.unanswered),
     ]
     return [Text(cell) for cell in cells]  # never as markup: names come from data
+
+
+def _heading(tier: str) -> str:
+    """Four characters, so that the longest task name and all its figures fit in 80 columns."""
+    return tier if len(tier) <= 4 else f"{tier[:3]}."
 
 
 def _short(part: Count | None) -> str:
