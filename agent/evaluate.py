@@ -94,10 +94,15 @@ async def evaluate(
     RunDir.refuse_taken(path, force=force)
     made = await asyncio.to_thread(ready, config)
     model_of(made.config, Silent().note)  # a missing key is found before the folder is made
+    about = await asyncio.to_thread(_about, made)
     run = RunDir.create(path, force=force)
     with run.lock():
-        run.write_json("config.json", await asyncio.to_thread(_about, made))
-        run.write_owed(made.owed)
+        try:
+            run.write_json("config.json", about)
+            run.write_owed(made.owed)
+        except RunDirError:
+            run.remove_if_empty()
+            raise
         finished = await _go_on(made, run, {}, watching)
         if finished.stopped and not finished.rows:
             run.remove_if_empty()

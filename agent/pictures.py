@@ -165,8 +165,12 @@ def _shown(opened: Pillow.Image, name: str) -> tuple[Pillow.Image, list[str]]:
         notes.append("grey levels stretched to 8 bits for showing; the file has the real values")
         return _stretched(opened), notes
     if opened.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in opened.info:
-        notes.append("transparent parts shown on white")
         alpha = opened.convert("RGBA")
+        if alpha.getchannel("A").getextrema() == (255, 255):
+            return alpha.convert(
+                "RGB"
+            ), notes  # as matplotlib saves figures: nothing shines through
+        notes.append("transparent parts shown on white")
         white = Pillow.new("RGBA", alpha.size, "white")
         return Pillow.alpha_composite(white, alpha).convert("RGB"), notes
     return opened.convert("L" if opened.mode == "1" else "RGB"), [*notes, f"from {opened.mode}"]

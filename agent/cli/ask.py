@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
@@ -68,7 +69,8 @@ def command(
 
 def _sample(words: Sequence[str]) -> Sample:
     *paths, question = words
-    if Path(question).is_file() or not question.strip():
+    # os.path, not pathlib: a long question is no file name, which pathlib takes for an error.
+    if os.path.isfile(question) or not question.strip():  # noqa: PTH113
         raise ConfigError(f"expected a question after the pictures, found {question[:60]!r}")
     pictures = [_picture(number, Path(path)) for number, path in enumerate(paths, 1)]
     return Sample("ask", "ask", "ask", question, tuple(pictures), target="")

@@ -88,6 +88,13 @@ def test_transparency_lies_on_white_so_that_black_text_is_readable() -> None:
     assert shown.min() < 80
 
 
+def test_an_alpha_channel_that_hides_nothing_is_not_spoken_of() -> None:
+    data = encode(Pillow.new("RGBA", (200, 60), (9, 8, 7, 255)))
+    prepared = prepare(Picture("figure.png", data), BUDGET)
+    assert prepared.image.data == data
+    assert prepared.text == "200×60 px, sent at 200×60 (scale 1)"
+
+
 def test_palette_with_transparency_as_bytes() -> None:
     image = Pillow.new("P", (32, 32), 1)
     image.putpalette([255, 0, 0, 0, 0, 255] + [0] * 762)
