@@ -59,17 +59,19 @@ def guard(run_id: str) -> Generator[Swept]:
         start_new_session=True,  # Ctrl-C and the end of the terminal must not reach it
     )
     assert child.stdin is not None, "a pipe was asked for"
-    with child.stdin as pipe:
-        pipe.write(json.dumps(_orders(run_id)).encode() + b"\n")
-        pipe.flush()
-        try:
-            yield swept
-        finally:
-            with contextlib.suppress(OSError):  # the child was killed: nothing left to tell
-                pipe.write(b"done\n")
-                pipe.flush()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        child.wait(FAREWELL_SECONDS)
+    try:
+        with child.stdin as pipe:
+            pipe.write(json.dumps(_orders(run_id)).encode() + b"\n")
+            pipe.flush()
+            try:
+                yield swept
+            finally:
+                with contextlib.suppress(OSError):  # the child was killed: nothing left to tell
+                    pipe.write(b"done\n")
+                    pipe.flush()
+    finally:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(FAREWELL_SECONDS)
 
 
 def sweep() -> Swept:

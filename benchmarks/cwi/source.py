@@ -130,7 +130,8 @@ def _file_rows(file: Path, task: str) -> Iterator[Row]:
                 f"found {', '.join(names)}: {', '.join(missing)} missing"
             )
         columns = [name for name in (*_NEEDED, *_OPTIONAL) if name in names]
-        table = pq.read_table(file, columns=[name for name in columns if name not in _PICTURES])
+        # Not `read_table`: that imports pandas, 0.4 s.
+        table = pq.ParquetFile(file).read([name for name in columns if name not in _PICTURES])
     except (OSError, pa.ArrowException) as problem:
         raise DataError(f"expected a parquet file, {file} cannot be read: {problem}") from None
     for number, row in enumerate(table.to_pylist()):
