@@ -24,6 +24,9 @@ MAX_NOTES = 50
 MAX_NOTE_CHARS = 500
 MAX_ERROR_CHARS = 20_000
 MAX_PICTURE_BYTES = 128 * 1024 * 1024
+MAX_SCANS = 100
+"""Of a progressive JPEG; each costs a pass over all pixels, however few bytes it has. Cameras and
+encoders make about ten."""
 _SLACK = 2000
 """Characters above the limit that marks of omission may add."""
 
@@ -62,16 +65,13 @@ class Receipt:
         outputs: list[Output] = []
         seen: set[bytes] = set()
         left = self.limits.output_chars + _SLACK
-        lost = 0
+        full, lost = self.limits.pictures, 0
         for raw in self.outputs:
             if raw.get("type") == "picture":
-                shown = self._picture(raw, seen, notes)
-                if isinstance(shown, Display):
-                    full = sum(isinstance(o, Display) and o.is_picture for o in outputs)
-                    if full < self.limits.pictures:
-                        outputs.append(shown)
-                    else:
-                        lost += 1
+                if sum(isinstance(o, Display) and o.is_picture for o in outputs) >= full:
+                    lost += 1
+                elif shown := self._picture(raw, seen, notes):
+                    outputs.append(shown)
                 continue
             output = _text_output(raw, left)
             if output is not None:
@@ -103,6 +103,8 @@ def decode(data: bytes, max_pixels: int) -> tuple[Display, bytes]:
     Raises:
         ValueError: neither PNG nor JPEG, damaged, or larger than allowed.
     """
+    if data.startswith(b"\xff\xd8") and data.count(b"\xff\xda") > MAX_SCANS:
+        raise ValueError(f"a JPEG of more than {MAX_SCANS} scans")
     try:
         with Image.open(io.BytesIO(data), formats=("PNG", "JPEG")) as image:
             width, height = image.size

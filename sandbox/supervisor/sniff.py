@@ -8,6 +8,8 @@ from typing import Literal
 Mime = Literal["image/png", "image/jpeg", "other"]
 
 _PNG = b"\x89PNG\r\n\x1a\n"
+_MAX_SCANS = 100
+"""A JPEG of more takes minutes to decode: it is left to the helper that has a time limit."""
 _NO_SIZE = frozenset({0x01, *range(0xD0, 0xDA)})
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 SUFFIXES = frozenset(
@@ -21,7 +23,7 @@ def sniff(data: bytes) -> tuple[Mime, int, int]:
         width, height, depth, colour = struct.unpack_from(">IIBB", data, 16)
         if width and height and depth <= 8 and colour in (0, 2, 3, 4, 6):
             return "image/png", width, height
-    elif data.startswith(b"\xff\xd8"):
+    elif data.startswith(b"\xff\xd8") and data.count(b"\xff\xda") <= _MAX_SCANS:
         width, height = _jpeg_size(data)
         if width and height:
             return "image/jpeg", width, height

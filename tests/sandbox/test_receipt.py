@@ -16,9 +16,10 @@ from PIL import Image
 
 from sandbox.errors import BoxLost, InputRefused, SandboxError
 from sandbox.outputs import Display, Execution, Stream
-from sandbox.receipt import Receipt, decode, files_of, notes_of
+from sandbox.receipt import MAX_SCANS, Receipt, decode, files_of, notes_of
 from sandbox.session import open_box
 from sandbox.spec import BoxSpec, Limits, WallName
+from sandbox.supervisor.sniff import sniff
 from sandbox.supervisor.wire import encode
 
 LIMITS = Limits(picture_pixels=10_000, output_chars=1000, pictures=2, grace_seconds=0.1)
@@ -87,6 +88,20 @@ def test_bad_pictures_are_dropped_and_said(data: bytes) -> None:
     outputs, _ = receipt_of({"type": "picture", "digest": "d"}, pictures={"d": data}).read(notes)
     assert outputs == ()
     assert notes[0].startswith("A picture is not shown: ")
+
+
+def test_a_jpeg_of_very_many_scans_is_not_decoded() -> None:
+    """Each scan costs a pass over all pixels: 2 MB of them would take minutes on the host."""
+    buffer = io.BytesIO()
+    Image.new("RGB", (16, 16), "red").save(buffer, "JPEG")
+    jpeg = buffer.getvalue()
+    assert decode(jpeg, 10_000)[0].mime == "image/jpeg"
+    scan = jpeg.index(b"\xff\xda")
+    many = jpeg[:scan] + jpeg[scan:-2] * (MAX_SCANS + 1) + jpeg[-2:]
+    with pytest.raises(ValueError, match="more than 100 scans"):
+        decode(many, 10_000)
+    assert sniff(jpeg)[0] == "image/jpeg"
+    assert sniff(many)[0] == "other"
 
 
 def test_equal_pixels_collapse_whatever_the_encoding() -> None:

@@ -135,6 +135,13 @@ def test_what_a_box_is(small_wall: Wall, ask: Ask) -> None:
     assert asyncio.run(questions()) == {}
 
 
+OF_ANOTHER = {
+    "prlimit": "resource.prlimit({}, resource.RLIMIT_NOFILE, (256, 256))",
+    "setpriority": "os.setpriority(os.PRIO_PROCESS, {}, 1)",
+    "scheduler": "os.sched_setscheduler({}, os.SCHED_BATCH, os.sched_param(0))",
+}
+
+
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers below are x86_64's")
 def test_forbidden_system_calls(small_wall: Wall, ask: Ask) -> None:
     async def refused() -> dict[str, object]:
@@ -152,9 +159,17 @@ def test_forbidden_system_calls(small_wall: Wall, ask: Ask) -> None:
             for family in (17, 38, 40):  # packet, alg, vsock
                 code = f"try: socket.socket({family})\nexcept OSError as e: answer = e.errno"
                 found[f"family {family}"] = await ask(box, f"answer = None\n{code}")
+            # A limit or priority of PID 1, the supervisor, is not a cell's to set; its own are.
+            for name, call in OF_ANOTHER.items():
+                for pid in (1, 0):
+                    tried = f"try: {call.format(pid)}\nexcept OSError as e: answer = e.errno"
+                    code = f"import os, resource\nanswer = None\n{tried}"
+                    found[f"{name} {pid}"] = await ask(box, code)
         return found
 
     expected: dict[str, object] = {name: [-1, errno.EPERM] for name in FORBIDDEN}
+    expected |= {f"{name} 1": errno.EPERM for name in OF_ANOTHER}
+    expected |= {f"{name} 0": None for name in OF_ANOTHER}
     expected |= {"clone3": errno.ENOSYS, "clone": errno.EPERM}
     expected |= {f"family {family}": errno.EPERM for family in (17, 38, 40)}
     assert asyncio.run(refused()) == expected
