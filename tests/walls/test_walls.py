@@ -138,7 +138,6 @@ def test_what_a_box_is(small_wall: Wall, ask: Ask) -> None:
 OF_ANOTHER = {
     "prlimit": "resource.prlimit({}, resource.RLIMIT_NOFILE, (256, 256))",
     "setpriority": "os.setpriority(os.PRIO_PROCESS, {}, 1)",
-    "scheduler": "os.sched_setscheduler({}, os.SCHED_BATCH, os.sched_param(0))",
 }
 
 
