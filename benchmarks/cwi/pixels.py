@@ -57,18 +57,23 @@ def gradient(plane: Plane) -> Plane:
 def correlation(plane: Plane, template: Plane) -> Plane:
     """Normalised correlation of the template with every place that holds it whole, -1 to 1; 0 where
     a place is flat beside the template, for there the quotient would be noise."""
-    from scipy.signal import fftconvolve  # here: the scripted model draws nothing and needs none
-
-    count = template.size
-    shape = np.ones(template.shape)
+    height, width = template.shape
     zeroed = template - template.mean()
     centred = plane - plane.mean()
-    total = fftconvolve(centred, shape, "valid")
-    spread = np.maximum(fftconvolve(centred**2, shape, "valid") - total**2 / count, 0)
     energy = float((zeroed**2).sum())
-    fit = fftconvolve(centred, zeroed[::-1, ::-1], "valid")
+    spectrum = np.fft.rfft2(centred) * np.conj(np.fft.rfft2(zeroed, s=plane.shape))
+    fit = np.fft.irfft2(spectrum, s=plane.shape)
+    fit = fit[: plane.shape[0] - height + 1, : plane.shape[1] - width + 1]
+    total = _window_sums(centred, height, width)
+    spread = _window_sums(centred**2, height, width) - total**2 / template.size
     textured = spread > 0.01 * energy
     return np.where(textured, fit / np.sqrt(np.where(textured, spread, 1) * energy), 0.0)
+
+
+def _window_sums(plane: Plane, height: int, width: int) -> Plane:
+    sums = np.pad(plane.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
+    across = sums[:, width:] - sums[:, :-width]
+    return across[height:] - across[:-height]
 
 
 def thumbnail(picture: Pixels) -> tuple[Pixels, float]:
