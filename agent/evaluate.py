@@ -126,6 +126,7 @@ async def resume(
     run = RunDir.open(path)
     with run.lock():
         made, about, saved = await asyncio.to_thread(_again, run, changes or {}, force)
+        run.sweep()
         notes: list[str] = []
         rows = {(r.id, r.repeat): row(r) for r in run.results(notes.append)}
         _log_resume(run, about, saved, made.config)

@@ -219,8 +219,6 @@ class RunDir:
         """
         for path in sorted(self.samples.iterdir()):
             if path.suffix == ".part":
-                if note and move:
-                    path.unlink(missing_ok=True)
                 continue
             try:
                 result = self.read(path, self.load if pictures else self._there)
@@ -237,6 +235,12 @@ class RunDir:
         """Takes a run away again in which nothing was recorded."""
         if not any(self.samples.iterdir()) and not any(self.replies.iterdir()):
             shutil.rmtree(self.path)
+
+    def sweep(self) -> None:
+        """Removes what a killed process left of its writes; for the holder of the lock."""
+        for folder in (self.path, self.samples, self.images, self.replies):
+            for part in folder.glob(".*.part"):
+                part.unlink(missing_ok=True)
 
     def _there(self, name: str) -> bytes:
         """As `load`, without reading: a picture that is missing is still found out."""

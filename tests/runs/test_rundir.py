@@ -119,10 +119,12 @@ def test_a_changed_picture_is_found_out(run: RunDir) -> None:
 
 def test_what_a_crash_leaves_of_a_write_is_no_record(run: RunDir) -> None:
     run.write(result("a"))
-    (run.samples / ".0123.part").write_text('{"id"')
+    for folder in (run.path, run.samples, run.images, run.replies):
+        (folder / ".0123.part").write_text('{"id"')
     assert [found.id for found in run.results()] == ["a"]
-    assert [found.id for found in run.results(lambda _: None)] == ["a"]
-    assert not list(run.samples.glob(".*.part"))
+    run.sweep()
+    assert not list(run.path.rglob("*.part"))
+    assert [found.id for found in run.results(pictures=True)] == ["a"]
 
 
 def test_a_later_attempt_keeps_the_earlier_one(run: RunDir) -> None:
