@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -62,6 +63,12 @@ def command(
                 )
     except BenchmarkError as problem:
         raise Problem(str(problem)) from None
+    except BrokenProcessPool:
+        raise Problem(
+            "a worker process was killed, perhaps for want of memory; files that were announced are "
+            "whole, the same command makes the rest",
+            code=1,
+        ) from None
     except OSError as problem:
         raise Problem(f"{out} cannot be written: {problem}") from None
 
