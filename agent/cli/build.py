@@ -63,10 +63,12 @@ def command(
                 )
     except BenchmarkError as problem:
         raise Problem(str(problem)) from None
+    except KeyboardInterrupt:
+        raise Problem("interrupted; the files announced so far are whole", code=130) from None
     except BrokenProcessPool:
         raise Problem(
-            "a worker process was killed, perhaps for want of memory; files that were announced are "
-            "whole, the same command makes the rest",
+            "a worker process was killed, perhaps for want of memory; "
+            "the files announced so far are whole, run the same command again",
             code=1,
         ) from None
     except OSError as problem:

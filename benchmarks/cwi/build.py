@@ -5,11 +5,9 @@ The same seed and photographs give the same bytes, whatever the number of proces
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,6 +15,7 @@ from pathlib import Path
 from benchmarks.cwi import parquet
 from benchmarks.cwi.make import Item, Order, make, order
 from benchmarks.cwi.photos import Split, photos
+from benchmarks.cwi.pool import results
 
 COUNTS: dict[Split, int] = {"train": 60, "validation": 50, "test": 100}
 """Items a task, as in the published benchmark; tiers take turns."""
@@ -82,20 +81,10 @@ def _written(out: Path, task: str, split: Split, rows: list[Item]) -> Written:
     return Written(path, task, split, len(rows), ill_posed, sum(item.shortcut for item in rows))
 
 
-@contextmanager
-def _made(orders: Sequence[Order], processes: int) -> Generator[Iterator[Item]]:
-    """The items in order. Processes are spawned: a forked one would inherit what the caller has
-    open. What is still owed when the block is left is not begun."""
+def _made(orders: Sequence[Order], processes: int) -> AbstractContextManager[Iterator[Item]]:
     if processes == 1 or len(orders) < _WORTH_A_POOL:
-        yield map(make, orders)
-        return
-    pool = ProcessPoolExecutor(
-        min(processes, len(orders)), mp_context=multiprocessing.get_context("spawn")
-    )
-    try:
-        yield pool.map(make, orders)
-    finally:
-        pool.shutdown(cancel_futures=True)
+        return nullcontext(map(make, orders))
+    return results(make, orders, processes)
 
 
 def _cores() -> int:

@@ -5,7 +5,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +79,41 @@ def test_a_failed_build_leaves_nothing_half_written(tmp_path: Path) -> None:
     line = ["build", "cwi", "--photos", str(photos), "--out", str(out), "--count", "1"]
     assert run(line) == 2
     assert not [path for path in out.rglob("*") if path.is_file()]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see processes")
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core: a build starts no processes")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_ended_build_leaves_no_process(how: signal.Signals, tmp_path: Path) -> None:
+    line = [sys.executable, "-m", "agent", "build", "cwi", "--out", str(tmp_path / "out")]
+    with subprocess.Popen(line, stderr=subprocess.PIPE, start_new_session=True) as build_process:
+        group = build_process.pid
+        deadline = time.monotonic() + 60
+        # Two workers, or one and the resource tracker: then it is at work.
+        while len(members(group)) < 3 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert len(members(group)) >= 3
+        os.killpg(group, how) if how == signal.SIGINT else os.kill(group, how)
+        while members(group) - {group} and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert not members(group) - {group}
+        said = build_process.communicate(timeout=60)[1].decode()
+    if how == signal.SIGINT:
+        assert build_process.returncode == 130
+        assert said.count("\n") == 1
+        assert "interrupted" in said
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def members(group: int) -> set[int]:
+    """The living processes of a process group."""
+    found: set[int] = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # ended meanwhile
+            state, _, pgrp = path.read_text().rpartition(")")[2].split()[:3]
+            if int(pgrp) == group and state != "Z":
+                found.add(int(path.parent.name))
+    return found
 
 
 WRONG = {
