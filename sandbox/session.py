@@ -20,6 +20,7 @@ from sandbox.link import Link
 from sandbox.outputs import Execution, Kernel, Status
 from sandbox.receipt import Receipt
 from sandbox.spec import DEFAULT_IMAGE, BoxSpec, InputFile, Limits, WallChoice
+from sandbox.supervisor.spec import EXIT_NEVER_READY
 from sandbox.supervisor.wire import Frame
 from sandbox.wall import Wall
 from sandbox.walls import choose
@@ -151,6 +152,8 @@ class Box:
             cause = await link.connection.why_lost()
         self._link = None
         await link.close()
+        if cause == f"exit:{EXIT_NEVER_READY}":
+            raise BoxLost("no kernel could be started in the box, before any code ran in it")
         if not cell.late and cause is None:
             raise BoxLost("the box is gone and the cell did not end it (engine or host fault)")
         notes = [REPLACED]

@@ -144,7 +144,8 @@ def test_broad_excepts_only_where_meant() -> None:
         place for place in broad if not place.startswith(("agent.run:", "sandbox.supervisor"))
     ]
     assert not outside, f"broad excepts: {outside}"
-    assert len(broad) <= 4, broad
+    # One at the sample boundary; in a box whatever the model raises must be shown or survived.
+    assert len(broad) <= 5, broad
 
 
 def _caught(node: ast.ExceptHandler) -> set[str]:

@@ -31,6 +31,9 @@ FIRST_PARTIAL = 0.03
 NEXT_PARTIAL = 0.15
 REPLY_SECONDS = 1.0
 """After *idle*, a reply that has not come by then will not come (the kernel's handler failed)."""
+MAX_SENT_MB = 96
+MAX_SENT_BYTES = MAX_SENT_MB * 1024 * 1024
+"""Of one cell's pictures, encoded; a frame holds no more than twice that."""
 RESTARTED = "The kernel was restarted: all variables and imports are lost; files are kept."
 
 Send = Callable[[dict[str, Any], list[bytes]], None]
@@ -63,9 +66,11 @@ class Cell:
         full_text = FullText(texts, number, limits.chars)
         self.output = Output(reactor, screen, full_text, self._changed)
         self._sent: set[str] = set()
+        self._sent_bytes = 0
         self._request = ""
         self._idle = False
         self._reply: str | None = None
+        self._content: dict[str, Any] = {}
         self._deadline_passed = False
         self._partials = 0
         self._partial: Timer | None = None
@@ -128,6 +133,8 @@ class Cell:
         kind, content = str(message["header"]["msg_type"]), message["content"]
         if channel == "shell" and kind == "execute_reply":
             self._reply = "ok" if content.get("status") == "ok" else "error"
+            self._content = content
+            self._handle.silent = 0
         elif kind == "status" and content.get("execution_state") == "idle":
             self._idle = True
             self._reactor.later(REPLY_SECONDS, self._no_reply)
@@ -136,9 +143,15 @@ class Cell:
         self._finish_if_done()
 
     def _no_reply(self) -> None:
-        if not self._over and self._reply is None:
-            self._reply = "error"
-            self._finish_if_done()
+        if self._over or self._reply is not None:
+            return
+        self._handle.silent += 1
+        if self._handle.silent > 1:
+            self.output.note("The kernel no longer answered and was ended.")
+            self._handle.kill()
+            return
+        self._reply = "error"
+        self._finish_if_done()
 
     def _finish_if_done(self) -> None:
         if self._over or not self._idle or self._reply is None:
@@ -149,6 +162,8 @@ class Cell:
         if self._deadline_passed:
             self._report("timeout", "deadline", "kept")
         else:
+            if self._reply == "error":
+                self.output.fail_unless_shown(self._content)
             self._report(self._reply, None, "kept")
 
     def _end_leftovers(self) -> None:
@@ -176,9 +191,14 @@ class Cell:
         screen = self.output.screen
         fresh: list[Picture] = []
         for picture in screen.pictures():
-            if picture.digest not in self._sent:
-                self._sent.add(picture.digest)
+            if picture.digest in self._sent:
+                continue
+            self._sent.add(picture.digest)
+            self._sent_bytes += len(picture.data)
+            if self._sent_bytes <= MAX_SENT_BYTES:
                 fresh.append(picture)
+            else:
+                self.output.note(f"The pictures of this cell are larger than {MAX_SENT_MB} MB.")
         header["outputs"] = screen.outputs(self.output.full_text.path)
         header["pictures"] = [picture.digest for picture in fresh]
         header["dropped"] = {"chars": screen.dropped_chars, "pictures": screen.dropped_pictures}

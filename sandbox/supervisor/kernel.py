@@ -11,13 +11,10 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any
 
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
-from ipykernel.zmqshell import ZMQInteractiveShell
 from IPython.core.error import StdinNotImplementedError
 from IPython.core.profiledir import ProfileDir
 from jupyter_client.session import Session
@@ -26,9 +23,9 @@ from traitlets.config import Config
 from .capture import Capture
 from .hooks import Hooks, no_input
 from .linux import PR_SET_DUMPABLE, prctl
+from .shell import BoxShell, encodable_reply
 from .spec import KernelSpec
 
-_OURS = os.path.dirname(__file__) + os.sep  # noqa: PTH120
 _SHOWN = frozenset(
     {"display_data", "update_display_data", "execute_result", "error", "clear_output"}
 )
@@ -61,25 +58,6 @@ class BoxSession(Session):
         return super().send(stream, msg_or_type, *args, **kwargs)
 
 
-class BoxShell(ZMQInteractiveShell):
-    """A shell that does not keep everything that was ever printed or shown."""
-
-    @contextmanager
-    def _tee(self, channel: str) -> Generator[None]:
-        """IPython would copy each written text into a list that is never emptied."""
-        yield
-
-    def _get_exc_info(self, exc_tuple: Any = None) -> Any:
-        """Ends a traceback where our own code begins: the model's line is what it must see."""
-        kind, value, trace = super()._get_exc_info(exc_tuple)
-        entry = trace
-        while entry is not None and entry.tb_next is not None:
-            if entry.tb_next.tb_frame.f_code.co_filename.startswith(_OURS):
-                entry.tb_next = None
-            entry = entry.tb_next
-        return kind, value, trace
-
-
 class BoxKernel(IPythonKernel):
     """An IPython kernel whose cells are framed by `Capture`."""
 
@@ -95,7 +73,7 @@ class BoxKernel(IPythonKernel):
         if sys.gettrace() is not None:
             sys.settrace(None)
         try:
-            return await super().do_execute(code, silent, *args, **kwargs)
+            return encodable_reply(await super().do_execute(code, silent, *args, **kwargs))
         finally:
             self._finish()
 

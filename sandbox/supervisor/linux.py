@@ -46,14 +46,19 @@ def _entries(directory: str) -> list[Path]:
 
 
 def stat(pid: int) -> tuple[str, int, float, int] | None:
-    """State letter, parent, CPU seconds of waited-for children, resident bytes; None when gone."""
+    """State letter, parent, CPU seconds of waited-for children, resident bytes; None when gone.
+
+    A process whose first thread has ended but others have not looks dead to Linux (`Z`); it is not,
+    and its state is given as `R` here.
+    """
     try:
         text = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return None
     fields = text[text.rindex(b")") + 2 :].split()
     children = (int(fields[13]) + int(fields[14])) / _TICK
-    return fields[0].decode(), int(fields[1]), children, int(fields[21]) * _PAGE
+    state = "R" if fields[0] == b"Z" and int(fields[17]) > 1 else fields[0].decode()
+    return state, int(fields[1]), children, int(fields[21]) * _PAGE
 
 
 def cpu_seconds(pid: int) -> float:

@@ -85,6 +85,9 @@ class Nursery:
 
     def fork(self, descriptor: int, spec: dict[str, Any]) -> bool:
         """Forks a kernel; True when it comes with the libraries loaded."""
+        for pid in self.pids:  # the cell that ended may have stopped them
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
         if self.full is not None and self.full.ready and self.full.ask("kernel", descriptor, spec):
             return True
         if not self.light.ask("kernel", descriptor, spec):

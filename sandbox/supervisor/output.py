@@ -85,6 +85,15 @@ class Output:
             return
         self._on_change()
 
+    def fail_unless_shown(self, content: dict[str, Any]) -> None:
+        """The error of a reply, where no message has shown one: a cell never fails in silence."""
+        if self.screen.failed:
+            return
+        name = str(content.get("ename") or "Error")
+        value = str(content.get("evalue") or "the traceback could not be shown")
+        lines = [str(line) for line in as_list(content.get("traceback"))]
+        self.screen.fail("", name, value, "\n".join(lines) or f"{name}: {value}")
+
     def note(self, text: str) -> None:
         """Something the model is told beside the outputs; each once."""
         if text not in self.notes:

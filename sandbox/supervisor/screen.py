@@ -101,6 +101,11 @@ class Screen:
         self.dropped_other += gone + more
         self.fill(message, Failure(encodable(plain(name))[:200], value, lines))
 
+    @property
+    def failed(self) -> bool:
+        """Whether an exception is shown."""
+        return any(isinstance(item, Failure) for item in self.items)
+
     def show(self, data: bytes) -> None:
         """A picture that came by another way (a saved file)."""
         self._append(Picture(data))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -25,7 +26,7 @@ from .linux import kill_below
 from .nursery import Nursery
 from .output import full_text_directory
 from .reactor import Reactor, Timer
-from .spec import KernelSpec
+from .spec import EXIT_NEVER_READY, KernelSpec
 
 HELLO_SECONDS = 10.0
 BOOT_SECONDS = 30.0
@@ -58,7 +59,7 @@ class Service:
         self._work = WorkDir(".")
         self._kernel: Handle | None = None
         self._spare: Handle | None = None
-        self._boots = 0
+        self._ever_ready = False
         self._failed_boots = 0
         self._cell: Cell | None = None
         self._waiting: tuple[int, str] | None = None
@@ -174,8 +175,9 @@ class Service:
 
     def _boot(self) -> Handle:
         assert self._hello is not None
-        self._boots += 1
-        handle = Handle(self._reactor, self._context, f"{self._state}/k{self._boots}")
+        # A name that nobody can have guessed and blocked, in the place of any state folder.
+        folder = tempfile.mkdtemp(prefix=".k")
+        handle = Handle(self._reactor, self._context, f"{folder}/k")
         spec = KernelSpec(
             work_dir=self._hello.work_dir,
             state_dir=str(self._state),
@@ -195,6 +197,7 @@ class Service:
 
     def _kernel_ready(self, handle: Handle) -> None:
         self._failed_boots = 0
+        self._ever_ready = True
         if handle is self._spare:
             old, self._kernel, self._spare = self._kernel, handle, None
             if old is not None:
@@ -219,7 +222,7 @@ class Service:
         if not handle.ready:
             self._failed_boots += 1
             if self._failed_boots >= MAX_BOOTS:
-                self._leave(EXIT_NO_KERNEL)
+                self._leave(EXIT_NO_KERNEL if self._ever_ready else EXIT_NEVER_READY)
         if handle is self._spare:
             self._spare = None
             self._send({"type": "preloaded"}, [])

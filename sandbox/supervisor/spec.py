@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+EXIT_NEVER_READY = 7
+"""The supervisor's, when no kernel could be started before any cell had run: the host's fault."""
+
 
 @dataclass(frozen=True, slots=True)
 class KernelSpec:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import signal
 import socket
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from .linux import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl, threads
 def main() -> None:
     """Never returns."""
     incoming, outgoing = _private_stream()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Python's handler would let a cell end the box
     prctl(PR_SET_DUMPABLE, 0)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):

@@ -20,6 +20,7 @@ from sandbox.receipt import MAX_SCANS, Receipt, decode, files_of, notes_of
 from sandbox.session import open_box
 from sandbox.spec import BoxSpec, Limits, WallName
 from sandbox.supervisor.sniff import sniff
+from sandbox.supervisor.spec import EXIT_NEVER_READY
 from sandbox.supervisor.wire import encode
 
 LIMITS = Limits(picture_pixels=10_000, output_chars=1000, pictures=2, grace_seconds=0.1)
@@ -232,6 +233,11 @@ def test_a_box_that_ends_by_the_cells_doing() -> None:
 def test_a_box_that_ends_without_guilt_is_infrastructure() -> None:
     with pytest.raises(BoxLost):
         run_one(lambda n: [READY] if n == 0 else [partial(), b""], fine)
+
+
+def test_a_box_in_which_no_kernel_ever_started_is_infrastructure() -> None:
+    with pytest.raises(BoxLost, match="no kernel could be started"):
+        run_one(lambda n: [READY] if n == 0 else [b""], fine, cause=f"exit:{EXIT_NEVER_READY}")
 
 
 def test_a_supervisor_that_does_not_answer_is_replaced() -> None:
