@@ -183,7 +183,7 @@ class BubblewrapConnection:
         if code is None or code < 0:
             return None  # the box closed its stream and lives on, or bwrap itself was killed
         if code == 128 + signal.SIGKILL:
-            # No signal from inside reaches a first process and the filter keeps its limits out of reach:
+            # No signal from inside reaches a first process, and the filter guards its limits:
             # without the memory limit it was the host.
             return "out_of_memory" if self._counting.oom_kills() else None
         return f"signal:{code - 128}" if code > 128 else f"exit:{code}"

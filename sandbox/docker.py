@@ -240,7 +240,7 @@ def cause_of_death(events: list[dict[str, Any]]) -> str | None:
     if code is None or "kill" in _actions(events):
         return None
     if code == KILLED:
-        # No signal from inside reaches a first process and the filter keeps its limits out of reach:
+        # No signal from inside reaches a first process, and the filter guards its limits:
         # without the memory limit it was the host.
         return "out_of_memory" if "oom" in _actions(events) else None
     return f"signal:{code - 128}" if code > 128 else f"exit:{code}"
