@@ -67,6 +67,7 @@ class Cell:
         self.output = Output(reactor, screen, full_text, self._changed)
         self._sent: set[str] = set()
         self._sent_bytes = 0
+        self._unsent: set[str] = set()
         self._request = ""
         self._idle = False
         self._reply: str | None = None
@@ -198,10 +199,15 @@ class Cell:
             if self._sent_bytes <= MAX_SENT_BYTES:
                 fresh.append(picture)
             else:
+                self._unsent.add(picture.digest)
                 self.output.note(f"The pictures of this cell are larger than {MAX_SENT_MB} MB.")
-        header["outputs"] = screen.outputs(self.output.full_text.path)
+        shown = screen.outputs(self.output.full_text.path)
+        header["outputs"] = [o for o in shown if o.get("digest") not in self._unsent]
         header["pictures"] = [picture.digest for picture in fresh]
-        header["dropped"] = {"chars": screen.dropped_chars, "pictures": screen.dropped_pictures}
+        header["dropped"] = {
+            "chars": screen.dropped_chars,
+            "pictures": screen.dropped_pictures + len(self._unsent),
+        }
         self._send(header, [picture.data for picture in fresh])
 
     def _report(self, status: str, cause: str | None, kernel: str) -> None:

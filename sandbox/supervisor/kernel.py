@@ -117,7 +117,7 @@ class BoxApp(IPKernelApp):
         )
         self.session = BoxSession(parent=self, key=spec.key.encode())
         self.session.capture = capture
-        self.profile_dir = ProfileDir(location=f"{spec.state_dir}/profile")
+        self.profile_dir = ProfileDir(location=f"{spec.address}-profile")
         self.init_sockets()
         self.init_io()
         self.init_signal()

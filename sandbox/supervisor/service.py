@@ -177,6 +177,8 @@ class Service:
         assert self._hello is not None
         # A name that nobody can have guessed and blocked, in the place of any state folder.
         folder = tempfile.mkdtemp(prefix=".k")
+        if not self._state.is_dir():  # a cell put something else there
+            self._state = Path(tempfile.mkdtemp(prefix=".box-"))
         handle = Handle(self._reactor, self._context, f"{folder}/k")
         spec = KernelSpec(
             work_dir=self._hello.work_dir,

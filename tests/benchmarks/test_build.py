@@ -86,7 +86,13 @@ def test_a_failed_build_leaves_nothing_half_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_ended_build_leaves_no_process(how: signal.Signals, tmp_path: Path) -> None:
     line = [sys.executable, "-m", "agent", "build", "cwi", "--out", str(tmp_path / "out")]
-    with subprocess.Popen(line, stderr=subprocess.PIPE, start_new_session=True) as build_process:
+    with subprocess.Popen(
+        line,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        # What a shell does for a foreground job: a suite run in the background ignores SIGINT.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as build_process:
         group = build_process.pid
         deadline = time.monotonic() + 60
         # Two workers, or one and the resource tracker: then it is at work.

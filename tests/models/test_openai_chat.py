@@ -257,7 +257,8 @@ def test_a_slow_answer_ends_at_the_request_timeout() -> None:
 def test_max_tokens_is_renamed_once_for_the_run() -> None:
     async def work() -> None:
         message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
-        no = Step(status=400, body={"error": {"message": message}})
+        # Slow, so that both first requests are on their way before either is refused.
+        no = Step(status=400, body={"error": {"message": message}}, delay=1.0)
         options = RequestOptions(max_tokens=7)
         async with talking(no, no, Step(answer="1", times=3), options=options) as talk:
             model, log, told = talk
