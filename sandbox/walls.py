@@ -51,6 +51,8 @@ def choose(choice: WallChoice, image: str = DEFAULT_IMAGE) -> Wall:
         found = probe(name, image)
         if found.wall is not None:
             return found.wall
+        if name == "docker" and image != DEFAULT_IMAGE:  # asked for by name: not to be passed over
+            raise SandboxUnavailable(found.problem)
         problems.append(f"{name}: {found.problem}")
     raise SandboxUnavailable(
         "no isolating sandbox works here. " + " · ".join(problems) + " · or accept no isolation: "
@@ -66,7 +68,8 @@ def _wall(name: WallName, image: str) -> Wall:
 
         wall = DockerWall.connect()
         if not image_exists(wall.api, image):
-            raise SandboxUnavailable(missing_image(image))
+            tag = f" --image-tag {image}" if image != DEFAULT_IMAGE else ""
+            raise SandboxUnavailable(missing_image(image) + tag)
         return wall
     ensure_bytecode()
     if name == "bubblewrap":

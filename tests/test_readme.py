@@ -77,9 +77,12 @@ def test_the_python_example_runs(tmp_path: Path) -> None:
         pytest.skip(f"no isolating wall here: {why}")
     (example,) = [block for kind, block in BLOCKS if kind == "python"]
     Image.new("RGB", (31, 17), "red").save(tmp_path / "photo.png")
+    build = [sys.executable, "-m", "agent", "build", "cwi", "--count", "1", "--out", "items"]
+    subprocess.run(build, cwd=tmp_path, check=True, capture_output=True)
     done = subprocess.run(
         [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "ok (31, 17)" in done.stdout
+    assert "1.0 runs/" in done.stdout
     assert "outcome='correct'" in done.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
 import os
 import signal
@@ -59,6 +60,11 @@ def run(arguments: Sequence[str]) -> int:
         # flushes stdout once more at exit, so give it somewhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return complain(f"cannot write the output: {error.strerror}", 1)
     return code if isinstance(code, int) else 0
 
 
@@ -97,4 +103,10 @@ def complain(message: str, code: int) -> int:
 
 
 def main() -> None:
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except OSError as error:  # standard output is full or gone: say so, once
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = complain(f"cannot write the output: {error.strerror}", code or 1)
+    sys.exit(code)

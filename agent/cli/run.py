@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,15 +17,18 @@ from rich.console import Console
 from rich.text import Text
 
 from agent.cli import settings as s
-from agent.config import read_file, resolve
+from agent.config import RunConfig, read_file, resolve
 from agent.errors import ConfigError
 from agent.evaluate import Ready, evaluate, ready, what_is_left
 from agent.evaluate import resume as resume_run
+from agent.prepare import SCRIPTED
 from agent.progress import Watcher, watching
 from agent.run import Finished, is_owed
 from agent.rundir import Key
 from agent.stats import Item, Row, count
 from agent.table import losses, table
+
+ENDPOINT_VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 
 
 def command(
@@ -91,10 +95,18 @@ def _begin(
     flags: Mapping[str, Any], file: Path | None, out: Path | None, force: bool, dry_run: bool
 ) -> Finished | None:
     config = resolve(flags, file)
+    if config.model == SCRIPTED and "model" not in flags and file is None:
+        _refuse_silence(config)
     if dry_run:
         _say_what_would_run(ready(config), {})
         return None
     return asyncio.run(evaluate(config, out, force=force, watching=_watching))
+
+
+def _refuse_silence(config: RunConfig) -> None:
+    """With an endpoint at hand and no model named, the reference programs are not what is meant."""
+    if config.base_url or any(os.environ.get(name) for name in ENDPOINT_VARIABLES):
+        raise ConfigError("expected --model NAME at the endpoint, found none; or --model scripted")
 
 
 def _continue(

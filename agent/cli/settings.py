@@ -99,6 +99,8 @@ def problems() -> Generator[None]:
         raise Problem(str(error), 2) from error
     except SandboxError as error:
         raise Problem(str(error), 3) from error
+    except PermissionError as error:
+        raise Problem(f"{error.filename}: no permission; check its owner and mode") from error
 
 
 def _json_object(text: str) -> dict[str, Any]:

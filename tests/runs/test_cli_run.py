@@ -233,6 +233,26 @@ def test_refused_key_dead_endpoint_and_missing_key_leave_nothing(
     assert not out.exists()
 
 
+def test_an_endpoint_without_a_model_is_not_the_reference_programs(
+    items: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    assert pot(["run", "cwi", "--data", str(items)]) == 2
+    assert capfd.readouterr().err.startswith("pot: expected --model NAME at the endpoint")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", [["list"], ["version"], ["parse", "-"]])
+def test_a_full_standard_output_is_one_line(command: list[str]) -> None:
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [*POT, *command], stdout=full, stderr=subprocess.PIPE, input=b"x", check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.decode().count("\n") == 1
+    assert "No space left" in done.stderr.decode()
+
+
 def test_no_daemon_and_no_image_are_one_line(
     items: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
