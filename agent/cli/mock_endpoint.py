@@ -61,6 +61,8 @@ def command(
     seed: Annotated[int, typer.Option(help="Of the choice of failures.")] = 0,
 ) -> None:
     """Serve an OpenAI-compatible endpoint; the first line on stdout is its base URL."""
+    if data is not None and not data.is_dir():
+        raise Problem(f"expected --data with the folder of the items, found no folder {data}")
     settings = Settings(api_key, delay, fail_rate, _statuses(fail_status), retry_after, seed)
     answerer = _answerer(model, data, split, scenario, dialect)
     try:
