@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from agent.address import check_address
 from agent.errors import ConfigError
 from sandbox.spec import DEFAULT_IMAGE, Limits, WallChoice
 
@@ -144,6 +145,8 @@ def from_json(values: Mapping[str, Any], source: str = "config") -> RunConfig:
     if config.base_url and "@" in config.base_url.partition("://")[2].partition("/")[0]:
         hint = "put it into OPENAI_API_KEY or --header"
         raise ConfigError(f"{source}: --base-url expected without a password; {hint}")
+    if config.base_url is not None:
+        check_address(config.base_url, f"{source}: --base-url")
     for name, least in _AT_LEAST.items():
         value = getattr(config, name)
         if value is not None and not least <= value < math.inf:  # nan is refused as well

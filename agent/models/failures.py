@@ -34,6 +34,7 @@ _ACCESS = {
     402: "the account cannot pay for the request",
     403: "the key has no permission for this model or address",
     404: "check --model and --base-url (it usually ends in /v1)",
+    405: "check --base-url (it usually ends in /v1)",
     501: "the server has no such function",
 }
 _MOST_WORDS = 300
@@ -49,6 +50,8 @@ class Verdict:
     error: type[ModelError] | None = None
     hint: str = ""
     wait: float | None = None
+    foreign: bool = False
+    """Success, but no JSON: somebody else's page, most likely at a wrong address."""
 
     @property
     def message(self) -> str:
@@ -75,8 +78,22 @@ def judge(status: int, headers: Mapping[str, str], body: str, now: datetime) -> 
     if status in _RETRIED or status >= 500:
         return Verdict(words, wait=_wait(headers, said, now))
     if status < 400:
-        return Verdict(words, hint="is --base-url right? It usually ends in /v1")
+        return _no_completion(words, headers, body)
     return Verdict(words, ModelRefused)
+
+
+def _no_completion(words: str, headers: Mapping[str, str], body: str) -> Verdict:
+    try:
+        json.loads(body)
+        foreign = False
+    except (ValueError, RecursionError):
+        # Torn JSON and an empty body are a server's bad moment; other text is another server.
+        foreign = bool(body.strip()) and body.lstrip()[0] not in "{["
+    if foreign:
+        kind = one_line(headers.get("content-type", "") or "no content type")
+        words = words.replace(": ", f" ({kind}): ", 1)
+    hint = "expected an OpenAI-compatible API; check --base-url, it usually ends in /v1"
+    return Verdict(words, hint=hint, foreign=foreign)
 
 
 def wants_max_completion_tokens(status: int, body: str) -> bool:

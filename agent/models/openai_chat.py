@@ -28,6 +28,8 @@ from agent.models.wire import to_wire
 
 _LOG = logging.getLogger(__name__)
 _LONGEST_BACKOFF = 30.0
+_FOREIGN_TRIES = 3
+"""Answers of a server that is none of ours before the run is stopped."""
 
 
 class OpenAIChat:
@@ -51,6 +53,8 @@ class OpenAIChat:
         self._notify = notify
         self._client: openai.AsyncOpenAI | None = None
         self._answered = False
+        self._completed = False
+        """Whether it has ever given a completion: then the address is right."""
         self._max_tokens_name = "max_tokens"
 
     async def __aenter__(self) -> Self:
@@ -87,7 +91,8 @@ class OpenAIChat:
 
         Raises:
             ModelUnavailable: not reached, or failing until time was up.
-            ModelRefused: the server does not want this request.
+            ModelRefused: the server does not want this request; AccessRefused: nor any other,
+                or it is no such server at all.
             ContextFull: the request is too long.
         """
         body = self.wire(request)
@@ -125,6 +130,7 @@ class OpenAIChat:
         self._answered = True
         reply = _completion(text) if status < 400 else None
         if reply is not None:
+            self._completed = True
             return replace(reply, seconds=time.monotonic() - begin)
         if "max_tokens" in adapted and wants_max_completion_tokens(status, text):
             self._rename_max_tokens()
@@ -161,8 +167,13 @@ class OpenAIChat:
 
     def _stop(self, state: tenacity.RetryCallState) -> bool:
         patience = self._patience
+        if self._is_foreign(state) and state.attempt_number >= _FOREIGN_TRIES:
+            return True
         limit = patience.total if self._answered else min(patience.total, patience.first_contact)
         return tenacity.stop_before_delay(limit)(state)
+
+    def _is_foreign(self, state: tenacity.RetryCallState) -> bool:
+        return _verdict(state).foreign and not self._completed
 
     def _tell(self, state: tenacity.RetryCallState) -> None:
         self._notify(
@@ -174,9 +185,8 @@ class OpenAIChat:
         seconds = state.seconds_since_start or 0
         tried = f"asked {self._endpoint.shown} {state.attempt_number} times in {seconds:.0f} s"
         hint = verdict.hint or ("" if self._answered else "is the server running?")
-        raise self._error(
-            ModelUnavailable, replace(verdict, words=f"{tried}: {verdict.words}", hint=hint)
-        )
+        kind = AccessRefused if self._is_foreign(state) else ModelUnavailable
+        raise self._error(kind, replace(verdict, words=f"{tried}: {verdict.words}", hint=hint))
 
     def _error(self, kind: type[ModelError], verdict: Verdict) -> ModelError:
         return kind(self._clean(f"{self.name}: {verdict.message}"))

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from dotenv import dotenv_values
 
+from agent.address import check_address
 from agent.models.errors import AccessRefused
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -77,7 +78,8 @@ def find_endpoint(
     A server of one's own needs no key: `EMPTY` is sent then.
 
     Raises:
-        AccessRefused: no key for OpenAI's own servers; an address or a key that cannot be sent.
+        ConfigError: an address that cannot be one.
+        AccessRefused: no key for OpenAI's own servers, or one that cannot be sent.
     """
     settings = {name: (value, "environment") for name, value in environment.items() if value}
     for name, value in dotenv_values(folder / ".env").items():
@@ -97,11 +99,7 @@ def find_endpoint(
             f"expected a key for {OPENAI_URL} in OPENAI_API_KEY (environment or .env), found none; "
             "set it, or name your own server with --base-url"
         )
-    url, key = url.strip().rstrip("/"), key.strip()
-    if not url.startswith(("http://", "https://")):
-        raise AccessRefused(
-            f"expected an address such as http://127.0.0.1:8000/v1 ({source}), found {url!r}"
-        )
+    url, key = check_address(url, source), key.strip()
     if not (key.isascii() and key.isprintable()):
         raise AccessRefused(
             "expected printable ASCII in OPENAI_API_KEY, found other characters; copy the key again"

@@ -241,6 +241,57 @@ def test_a_dead_server_is_told_soon() -> None:
     run(work())
 
 
+@pytest.mark.parametrize(
+    ("body", "kind", "words"),
+    [
+        (
+            "<html><body>Please <b>log in</b></body></html>",
+            "text/html",
+            "(text/html): a web page: Please log in",
+        ),
+        (
+            "OK, this is nginx",
+            "text/plain; charset=utf-8",
+            "(text/plain; charset=utf-8): no JSON: OK, this is nginx",
+        ),
+        (
+            "\x00\x01binary",
+            "application/octet-stream",
+            "(application/octet-stream): no JSON: binary",
+        ),
+    ],
+)
+def test_somebody_elses_server_is_told_after_three_tries(body: str, kind: str, words: str) -> None:
+    async def work() -> None:
+        page = Step(body=body, headers={"content-type": kind})
+        patience = Patience(total=60, first_contact=60, first_wait=0.01)
+        async with talking(*[page] * 9, patience=patience) as (model, log, _):
+            error = await outcome(model)
+            assert type(error) is AccessRefused, "the run stops"
+            assert words in str(error)
+            assert "expected an OpenAI-compatible API; check --base-url" in str(error)
+            assert "\n" not in str(error)
+            assert len(log) == 3
+
+    run(work())
+
+
+def test_a_page_from_a_server_that_has_answered_is_waited_out() -> None:
+    async def work() -> None:
+        pages = [Step(body="<html>restarting</html>")] * 5
+        patience = Patience(total=60, first_contact=60, first_wait=0.01)
+        async with talking(Step(answer="1"), *pages, Step(answer="2"), patience=patience) as (
+            model,
+            log,
+            _,
+        ):
+            assert (await model.reply(ASK)).text == "<answer>1</answer>"
+            assert (await model.reply(ASK)).text == "<answer>2</answer>"
+            assert len(log) == 7
+
+    run(work())
+
+
 def test_a_slow_answer_ends_at_the_request_timeout() -> None:
     async def work() -> None:
         options = RequestOptions(request_timeout=0.2)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.errors import ConfigError
 from agent.models.errors import AccessRefused
 from agent.models.options import find_endpoint
 
@@ -62,7 +63,6 @@ def test_the_key_comes_from_the_environment_before_the_file(tmp_path: Path) -> N
     ("flag", "environment", "words"),
     [
         (None, {}, "OPENAI_API_KEY"),
-        ("localhost:8000/v1", {}, "found 'localhost:8000/v1'"),
         ("http://a", {"OPENAI_API_KEY": "sk-\u2026copied"}, "printable ASCII"),
         ("http://a", {"OPENAI_API_KEY": "sk-one\nsk-two"}, "printable ASCII"),
     ],
@@ -75,6 +75,11 @@ def test_what_cannot_work_is_refused_in_one_line(
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "copied" not in str(caught.value)
+
+
+def test_an_address_that_cannot_be_one_names_where_it_came_from(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"OPENAI_BASE_URL from environment: .*localhost:8000/v1"):
+        find_endpoint(None, {"OPENAI_BASE_URL": "localhost:8000/v1"}, tmp_path)
 
 
 def test_a_password_in_the_address_is_not_shown(tmp_path: Path) -> None:
