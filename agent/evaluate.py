@@ -106,7 +106,8 @@ async def evaluate(
         finished = await _go_on(made, run, {}, watching)
         if finished.stopped and not finished.rows:
             run.remove_if_empty()
-            raise NothingRan(finished.stopped)
+            kept = f"; its replies are kept: pot run --resume {path}" if path.exists() else ""
+            raise NothingRan(finished.stopped + kept)
         return finished
 
 
@@ -229,7 +230,8 @@ def _log_resume(run: RunDir, about: dict[str, Any], old: RunConfig, new: RunConf
     before, after = old.public().to_json(), new.public().to_json()
     changed = {name: after[name] for name in after if after[name] != before[name]}
     entry = {"at": _now(), "process": os.getpid(), "changed": changed}
-    resumed = [*cast("list[Any]", about.get("resumed") or []), entry]
+    before_now: object = about.get("resumed")
+    resumed = [*(cast("list[Any]", before_now) if isinstance(before_now, list) else []), entry]
     run.write_json("config.json", {**about, "config": after, "resumed": resumed})
 
 

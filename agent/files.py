@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from agent.errors import DiskFull
+from agent.errors import DiskFull, RunDirError
 
 _KEPT = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-.")
 _DEVICES = frozenset(
@@ -50,30 +50,39 @@ def write_whole(path: Path, data: bytes) -> None:
     """Writes a file so that a crash leaves the old one or the new one, never a part.
 
     Raises:
-        DiskFull: no space or quota left; nothing is changed.
+        DiskFull: no space or quota left; RunDirError: it cannot be written for another reason.
+        Nothing is changed then.
     """
     temporary = path.with_name(f".{secrets.token_hex(8)}.part")
-    try:
-        with full_disk_named(path.parent):
+    with faults_named(path.parent):
+        try:
             with temporary.open("xb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
             _sync_folder(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager
-def full_disk_named(folder: Path) -> Generator[None]:
-    """Turns the system's `no space left` into `DiskFull` with the folder and what to do."""
+def faults_named(folder: Path) -> Generator[None]:
+    """Turns what the system says of a write into one line with the folder.
+
+    Raises:
+        DiskFull: no space or quota left. RunDirError: gone, read-only, no permission, broken.
+    """
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise DiskFull(f"no space left under {folder}; free some, then resume the run") from error
+        if is_full(error):
+            raise DiskFull(f"no space left under {folder}: free some") from error
+        raise RunDirError(f"{folder}: cannot be written ({error.strerror})") from error
+
+
+def is_full(error: OSError) -> bool:
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def _sync_folder(folder: Path) -> None:

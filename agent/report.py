@@ -54,10 +54,7 @@ def write_report(
             lines=_lines(owed, rows),
             samples=_samples(run, part, gallery),
         )
-        try:
-            write_whole(first.with_name(names[number]), text.encode("utf-8", "replace"))
-        except OSError as error:
-            raise RunDirError(f"{first}: cannot be written ({error.strerror})") from error
+        write_whole(first.with_name(names[number]), text.encode("utf-8", "replace"))
     return first
 
 

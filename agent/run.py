@@ -7,25 +7,27 @@ a few end the whole run, which can then be resumed. A record is on disk before i
 from __future__ import annotations
 
 import asyncio
-import errno
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.errors import DiskFull, InputProblem
+from agent.errors import InputProblem, RunDirError
+from agent.files import is_full
 from agent.loop import run_sample
 from agent.messages import Reply
 from agent.models.errors import AccessRefused, ModelError, ModelUnavailable
 from agent.plan import Plan
-from agent.pool import StopRun, to_the_end, until_signal, work_off
+from agent.pool import StopRun
 from agent.progress import Watcher
 from agent.rundir import Key, RunDir
+from agent.signals import until_signal
 from agent.stats import Item, Row, row, summary
 from agent.trajectory import Failure, Result, Trajectory
 from benchmarks.errors import BenchmarkError
 from benchmarks.registry import score_span
 from benchmarks.sample import Sample, Score
+from sandbox.closing import to_the_end
 from sandbox.errors import InputRefused, SandboxError
 from sandbox.outputs import Execution
 
@@ -74,8 +76,8 @@ async def execute(
     whole = summary(owed, rows)
     try:
         run.write_json("summary.json", whole)
-    except DiskFull as full:
-        return Finished(run, owed, rows, whole, ended is None, str(full))
+    except RunDirError as lost:
+        return Finished(run, owed, rows, whole, ended is None, str(lost))
     return Finished(run, owed, rows, whole, ended is None, ended[0] if ended else None)
 
 
@@ -83,10 +85,6 @@ def is_owed(item: Item, rows: Mapping[Key, Row]) -> bool:
     """A failed sample is owed again; one that ended without an answer is a result."""
     found = rows.get((item.id, item.repeat))
     return found is None or found.failure is not None
-
-
-async def _all(runner: _Runner, todo: Sequence[Item], workers: int) -> tuple[str | None]:
-    return (await work_off(todo, runner.work, workers),)
 
 
 class _Runner:
@@ -176,8 +174,8 @@ class _Runner:
     async def _keep(self, result: Result) -> None:
         try:
             await asyncio.to_thread(self.run.write, result)
-        except DiskFull as full:
-            raise StopRun(str(full)) from full
+        except RunDirError as lost:
+            raise StopRun(str(lost)) from lost
         self.rows[result.id, result.repeat] = kept = row(result)
         self.watcher.done(kept)
 
@@ -185,7 +183,7 @@ class _Runner:
         """The kind of a fault, or StopRun for one that all samples share."""
         text = one_line(error)
         never_answered = isinstance(error, ModelUnavailable) and not self.answered
-        if never_answered or isinstance(error, AccessRefused | DiskFull) or _is_full(error):
+        if never_answered or isinstance(error, AccessRefused | RunDirError) or _is_full(error):
             raise StopRun(text) from error
         if isinstance(error, ModelError):
             return Failure("model_api", text)
@@ -219,4 +217,4 @@ def _is_outside(failure: Failure | None) -> bool:
 
 
 def _is_full(error: Exception) -> bool:
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return isinstance(error, OSError) and is_full(error)

@@ -12,14 +12,13 @@ summary.json, report.html   derived
 from __future__ import annotations
 
 import dataclasses
-import fcntl
 import hashlib
 import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
@@ -27,7 +26,8 @@ from typing import Any, cast
 from agent.codec import CodecError, Load
 from agent.config import RunConfig, from_json
 from agent.errors import RunDirBusy, RunDirError
-from agent.files import full_disk_named, safe_name, write_whole
+from agent.files import faults_named, safe_name, write_whole
+from agent.lock import held
 from agent.record import result_from_json, result_to_json
 from agent.stats import Item
 from agent.trajectory import Result
@@ -39,6 +39,12 @@ Note = Callable[[str], None]
 
 _PICTURE = re.compile(r"[0-9a-f]{64}\.(png|jpg)")
 _FOLDERS = ("samples", "images", "replies")
+_MENDED = {
+    "config.json": "without its settings a run cannot go on: start a new one",
+    "owed.json": "`pot run --resume` writes it again",
+}
+_LONGEST_ASIDE = 60
+"""Characters that are kept of a name, of at most 4 bytes each: a disk takes 255 bytes."""
 
 
 class RunDir:
@@ -69,16 +75,18 @@ class RunDir:
             RunDirError: as `refuse_taken`, or it cannot be written to.
         """
         cls.refuse_taken(path, force=force)
-        run = cls(path)
+        run, new = cls(path), not path.exists()
         try:
-            with full_disk_named(path):
+            with faults_named(path):
                 path.mkdir(parents=True, exist_ok=True)
                 with run.lock():
                     run._empty()
                     for name in _FOLDERS:
                         (path / name).mkdir(exist_ok=True)
-        except OSError as error:
-            raise RunDirError(f"--out {path}: cannot be written ({error.strerror})") from error
+        except RunDirError as error:
+            if new and not isinstance(error, RunDirBusy):
+                shutil.rmtree(path, ignore_errors=True)
+            raise
         return run
 
     @classmethod
@@ -92,31 +100,18 @@ class RunDir:
             found = "a folder without one" if path.is_dir() else "no such folder"
             raise RunDirError(f"{path}: expected a run directory (with config.json), found {found}")
         run = cls(path)
-        for name in _FOLDERS:
-            (path / name).mkdir(exist_ok=True)
+        with faults_named(path):
+            for name in _FOLDERS:
+                (path / name).mkdir(exist_ok=True)
         return run
 
-    @contextmanager
-    def lock(self) -> Generator[None]:
+    def lock(self) -> AbstractContextManager[None]:
         """Holds the run for this process; ends with it, however it ends.
 
         Raises:
             RunDirBusy: another process holds it.
         """
-        handle = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                owner = os.read(handle, 100).decode("utf-8", "replace").strip() or "unknown"
-                text = f"{self.path}: in use by process {owner}; wait for it or stop it"
-                raise RunDirBusy(text) from error
-            with full_disk_named(self.path):
-                os.ftruncate(handle, 0)
-                os.write(handle, f"{os.getpid()}\n".encode())
-            yield
-        finally:
-            os.close(handle)
+        return held(self.path)
 
     def write_json(self, name: str, value: Mapping[str, Any]) -> None:
         """`config.json` or `summary.json`, whole or not at all."""
@@ -126,8 +121,9 @@ class RunDir:
         """Raises RunDirError when the file is missing or torn."""
         try:
             found = json.loads((self.path / name).read_bytes())
-        except (OSError, ValueError) as error:
-            raise RunDirError(f"{self.path / name}: cannot be read ({error})") from error
+        except (OSError, ValueError, RecursionError) as error:
+            hint = f"; {_MENDED[name]}" if name in _MENDED else ""
+            raise RunDirError(f"{self.path / name}: cannot be read ({error}){hint}") from error
         if not isinstance(found, dict):
             raise RunDirError(f"{self.path / name}: expected an object")
         return cast("dict[str, Any]", found)
@@ -154,7 +150,8 @@ class RunDir:
         try:
             return [Item(str(i), int(n), str(t), str(g), str(d)) for i, n, t, g, d in rows or ()]
         except (TypeError, ValueError) as error:
-            raise RunDirError(f"{self.path / 'owed.json'}: not as it was written") from error
+            text = f"not as it was written; {_MENDED['owed.json']}"
+            raise RunDirError(f"{self.path / 'owed.json'}: {text}") from error
 
     def record_path(self, key: Key) -> Path:
         return self.samples / f"{safe_name(key[0])}.{key[1]}.json"
@@ -198,6 +195,8 @@ class RunDir:
         Raises:
             CodecError: torn, foreign, of another sample, or one of its pictures is gone.
         """
+        if path.is_symlink() or not path.is_file():
+            raise CodecError("expected a plain file")  # a pipe would keep us waiting
         try:
             found = json.loads(path.read_bytes())
         except (OSError, ValueError, RecursionError) as error:
@@ -224,10 +223,12 @@ class RunDir:
                 result = self.read(path, self.load if pictures else self._there)
             except CodecError as error:
                 if note is None:
-                    raise RunDirError(f"{path}: cannot be used: {error}") from error
+                    hint = f"`pot run --resume {self.path}` sets it aside"
+                    raise RunDirError(f"{path}: cannot be used: {error}; {hint}") from error
                 if move:
                     _move_to(path, self.path / "aside")
-                note(f"set aside samples/{path.name}: {error}")
+                shown = path.name.encode("unicode_escape").decode()
+                note(f"set aside samples/{shown}: {error}")
             else:
                 yield result
 
@@ -240,7 +241,8 @@ class RunDir:
         """Removes what a killed process left of its writes; for the holder of the lock."""
         for folder in (self.path, self.samples, self.images, self.replies):
             for part in folder.glob(".*.part"):
-                part.unlink(missing_ok=True)
+                if part.is_file():
+                    part.unlink(missing_ok=True)
 
     def _there(self, name: str) -> bytes:
         """As `load`, without reading: a picture that is missing is still found out."""
@@ -250,7 +252,7 @@ class RunDir:
 
     def _empty(self) -> None:
         for entry in self.path.iterdir():
-            if entry.name == ".lock":
+            if entry.name in (".lock", ".held"):
                 continue
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry)
@@ -270,11 +272,12 @@ def default_path(benchmark: str, model: str, root: Path = Path("runs")) -> Path:
 
 
 def _move_to(path: Path, folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
-    number = 0
-    while (target := folder / f"{path.name}.{number}").exists():
-        number += 1
-    path.rename(target)
+    with faults_named(folder):
+        folder.mkdir(exist_ok=True)
+        number, name = 0, path.name[:_LONGEST_ASIDE]
+        while os.path.lexists(target := folder / f"{name}.{number}"):
+            number += 1
+        path.rename(target)
 
 
 def _encode(value: Mapping[str, Any], indent: int | None = 1) -> bytes:

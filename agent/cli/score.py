@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from agent.cli.problem import Problem
-from agent.errors import DiskFull
+from agent.errors import RunDirError
 from agent.files import write_whole
 from benchmarks.errors import BenchmarkError
 from benchmarks.registry import LOADERS
@@ -73,7 +73,5 @@ def _write(text: str, out: Path | None) -> None:
         return
     try:
         write_whole(out, data)
-    except DiskFull as problem:
+    except RunDirError as problem:
         raise Problem(str(problem)) from None
-    except OSError as problem:
-        raise Problem(f"{out} cannot be written: {problem.strerror}") from None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
 from agent.codec import CodecError, reply_from_json, reply_to_json
-from agent.files import write_whole
+from agent.files import faults_named, write_whole
 from agent.messages import Model, Reply, Request
 from agent.models.options import RequestOptions
 from agent.models.wire import to_wire
@@ -40,7 +40,7 @@ class Cached:
 
         Raises:
             ModelError: as the model's `reply`.
-            DiskFull: the reply cannot be kept.
+            DiskFull, RunDirError: the reply cannot be kept.
         """
         path = self._folder / f"{reply_key(request, self.name, self._options)}.json"
         kept = await asyncio.to_thread(_read, path)
@@ -64,10 +64,11 @@ def _read(path: Path) -> Reply | None:
     try:
         loaded: object = json.loads(path.read_bytes())
         return reply_from_json(cast("dict[str, Any]", loaded)) if isinstance(loaded, dict) else None
-    except (FileNotFoundError, ValueError, RecursionError, CodecError):
+    except (OSError, ValueError, RecursionError, CodecError):
         return None
 
 
 def _write(path: Path, reply: Reply) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with faults_named(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, json.dumps(reply_to_json(reply), ensure_ascii=True).encode("ascii"))
