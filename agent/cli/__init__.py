@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import errno
 import importlib
@@ -15,6 +16,7 @@ import typer
 from typer.main import get_command
 
 from agent.cli.problem import Problem
+from agent.cli.streams import make_ready
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("agent.cli.run", "Evaluate a model on a benchmark."),
@@ -43,6 +45,8 @@ STYLE: dict[str, Any] = {
 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and gives its exit code; prints one line for what a user got wrong."""
+    if any("\0" in word for word in arguments):  # no shell can pass one; a program can
+        return complain("expected arguments without NUL characters", 2)
     if not arguments or arguments[0] in ("--help", "-h", "help"):
         typer.echo(usage())
         return 0 if arguments else 2
@@ -98,11 +102,13 @@ def describe(error: typer.TyperException) -> str:
 
 def complain(message: str, code: int) -> int:
     """One line on stderr, whatever the message holds."""
-    print("pot: " + " ".join(message.split()), file=sys.stderr)  # noqa: T201
+    with contextlib.suppress(OSError):  # full or gone: the exit code still tells
+        print("pot: " + " ".join(message.split()), file=sys.stderr)  # noqa: T201
     return code
 
 
 def main() -> None:
+    make_ready()
     code = run(sys.argv[1:])
     try:
         sys.stdout.flush()
