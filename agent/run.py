@@ -18,10 +18,10 @@ from agent.loop import run_sample
 from agent.messages import Reply
 from agent.models.errors import AccessRefused, ModelError, ModelUnavailable
 from agent.plan import Plan
-from agent.pool import StopRun
+from agent.pool import StopRun, work_off
 from agent.progress import Watcher
 from agent.rundir import Key, RunDir
-from agent.signals import until_signal
+from agent.signals import Interrupted, until_signal
 from agent.stats import Item, Row, row, summary
 from agent.trajectory import Failure, Result, Trajectory
 from benchmarks.errors import BenchmarkError
@@ -72,13 +72,18 @@ async def execute(
     """
     runner = _Runner(plan, run, rows, watcher)
     todo = [item for item in owed if is_owed(item, rows)]
-    ended = await until_signal(_all(runner, todo, plan.config.workers))
+    stopped: str | None = None
+    interrupted = False
+    try:
+        stopped = await until_signal(work_off(todo, runner.work, plan.config.workers))
+    except Interrupted:
+        interrupted = True
     whole = summary(owed, rows)
     try:
         run.write_json("summary.json", whole)
     except RunDirError as lost:
-        return Finished(run, owed, rows, whole, ended is None, str(lost))
-    return Finished(run, owed, rows, whole, ended is None, ended[0] if ended else None)
+        stopped = str(lost)
+    return Finished(run, owed, rows, whole, interrupted, stopped)
 
 
 def is_owed(item: Item, rows: Mapping[Key, Row]) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.cgroups import Group, make_group
+from sandbox.closing import to_the_end
 from sandbox.identity import this_process
 from sandbox.inputs import staging_root
 from sandbox.spec import Limits
@@ -99,7 +100,7 @@ async def accounting(
         yield Accounting(limits, group, counters, refusal, own_uid or _counts_per_namespace())
     finally:
         if group is not None:
-            await asyncio.shield(asyncio.to_thread(group.remove))
+            await to_the_end(asyncio.to_thread(group.remove))
         elif counters is not None:
             shutil.rmtree(counters.parent, ignore_errors=True)
 

@@ -24,6 +24,7 @@ from sandbox.accounting import Accounting, accounting
 from sandbox.bpf import compile_filter
 from sandbox.bwrap_command import Flavour, Place, arguments, program
 from sandbox.bwrap_spawn import Spawned, spawn
+from sandbox.closing import to_the_end
 from sandbox.errors import BoxLost
 from sandbox.home import staged_supervisor
 from sandbox.hostpython import Layout
@@ -62,7 +63,7 @@ class BubblewrapWall:
                     yield connection
                 finally:
                     # Shielded: a cancelled runner still ends its box before it goes.
-                    await asyncio.shield(connection.end())
+                    await to_the_end(connection.end())
 
     async def _start(self, place: Place, counting: Accounting) -> BubblewrapConnection:
         try:
@@ -78,7 +79,7 @@ class BubblewrapWall:
             released = True
         finally:
             if not released:
-                await asyncio.shield(connection.end())
+                await to_the_end(connection.end())
         return connection
 
     def command(self, fds: ExitStack, place: Place, limits: Limits) -> tuple[list[str], list[int]]:
@@ -173,7 +174,7 @@ class BubblewrapConnection:
         await self._stream.write(data)
 
     async def kill(self) -> None:
-        await asyncio.shield(self.end())
+        await to_the_end(self.end())
 
     async def why_lost(self) -> str | None:
         if self._ended:

@@ -30,6 +30,7 @@ import requests
 from docker import APIClient
 from docker.errors import APIError, DockerException
 
+from sandbox.closing import to_the_end
 from sandbox.engine import connect, enforced_by, is_gone, lost_on_error
 from sandbox.errors import BoxLost, SandboxUnavailable
 from sandbox.hardening import container_config
@@ -81,7 +82,7 @@ class DockerWall:
                 if stream is not None:
                     stream.close()
                 # Shielded: a cancelled runner still removes its box before it goes.
-                await asyncio.shield(asyncio.to_thread(container.discard))
+                await to_the_end(asyncio.to_thread(container.discard))
 
 
 class DockerConnection:
@@ -124,7 +125,7 @@ class DockerConnection:
 
     async def kill(self) -> None:
         self._stream.close()
-        await asyncio.shield(asyncio.to_thread(self._container.discard))
+        await to_the_end(asyncio.to_thread(self._container.discard))
 
     async def why_lost(self) -> str | None:
         if self._container.discarded:
@@ -140,7 +141,7 @@ class _Container:
     """One container through its life, in threads: the SDK blocks.
 
     `discard` may come at any time, also while `make` still runs in a thread that nobody awaits any
-    more; whichever of the two is second removes the container.
+    more: it waits for the engine's answer to the creation, so that nothing is left when it returns.
     """
 
     def __init__(self, api: APIClient) -> None:
@@ -152,16 +153,18 @@ class _Container:
 
     def make(self, spec: BoxSpec, config: partial[dict[str, Any]]) -> None:
         """Creates, attaches, starts; then `take_socket` gives the stream."""
-        with lost_on_error("make a box"):
-            identifier = self._create(spec, config())
-        with self._lock:
-            self.id = identifier
-            if self.discarded:
-                self._remove(identifier)
-                raise BoxLost("the box was given up while it was being made")
-        with lost_on_error("start a box"):
+        with self._lock, lost_on_error("make a box"):
+            self._go_on()
+            self.id = identifier = self._create(spec, config())
+        with self._lock, lost_on_error("attach to a box"):
+            self._go_on()
             self._socket = _attach(self._api, identifier)
+        with lost_on_error("start a box"):
             self._api.start(identifier)
+
+    def _go_on(self) -> None:
+        if self.discarded:
+            raise BoxLost("the box was given up while it was being made")
 
     def take_socket(self) -> socket.socket:
         """The attached stream, which from now on is the caller's to close."""

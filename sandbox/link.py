@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from sandbox.closing import to_the_end
 from sandbox.errors import BoxLost, InputRefused, SandboxError, WireError
 from sandbox.spec import BoxSpec, Limits
 from sandbox.supervisor.wire import Decoder, Frame, FrameError, encode
@@ -89,7 +90,7 @@ class Link:
         if self._keeper is not None:
             # Its errors are those of a box that nobody wants any more.
             with suppress(SandboxError):
-                await asyncio.shield(self._keeper)
+                await to_the_end(self._keeper)
 
     def abandon(self) -> None:
         """Lets the box end by itself, in the background."""

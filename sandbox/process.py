@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.cgroups import Group, make_group
+from sandbox.closing import to_the_end
 from sandbox.errors import BoxLost, SandboxUnavailable
 from sandbox.home import staged_supervisor
 from sandbox.identity import this_process
@@ -65,10 +66,10 @@ class ProcessWall:
         finally:
             # Shielded: a cancelled runner still ends its box before it goes.
             if connection is not None:
-                await asyncio.shield(connection.end())
+                await to_the_end(connection.end())
             if group is not None:
-                await asyncio.shield(asyncio.to_thread(group.remove))
-            await asyncio.shield(asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True))
+                await to_the_end(asyncio.to_thread(group.remove))
+            await to_the_end(asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True))
 
 
 class ProcessConnection:
@@ -111,7 +112,7 @@ class ProcessConnection:
         await self._stream.write(data)
 
     async def kill(self) -> None:
-        await asyncio.shield(self.end())
+        await to_the_end(self.end())
 
     async def why_lost(self) -> str | None:
         if self._ended:

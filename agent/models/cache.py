@@ -19,6 +19,7 @@ from agent.files import faults_named, write_whole
 from agent.messages import Model, Reply, Request
 from agent.models.options import RequestOptions
 from agent.models.wire import to_wire
+from sandbox.closing import to_the_end
 
 
 @runtime_checkable
@@ -48,7 +49,7 @@ class Cached:
             return replace(kept, cached=True)
         reply = await self._model.reply(request)
         # A run that is ended right here has paid for this reply: the write is not cut off.
-        await asyncio.shield(asyncio.to_thread(_write, path, reply))
+        await to_the_end(asyncio.to_thread(_write, path, reply))
         return reply
 
 
