@@ -21,6 +21,8 @@ from sandbox.spec import DEFAULT_IMAGE, WallName
 from sandbox.walls import ISOLATING, Probe, probe
 
 BOX_SECONDS = 120.0
+RUN = "doctor"
+"""In the labels of its boxes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,10 @@ async def _try(found: Probe, image: str) -> Finding:
         return Finding(found.name, works=False, problem=found.problem)
     start = time.monotonic()
     try:
-        async with asyncio.timeout(BOX_SECONDS), open_box(found.wall, image=image) as box:
+        async with (
+            asyncio.timeout(BOX_SECONDS),
+            open_box(found.wall, image=image, run_id=RUN) as box,
+        ):
             cell = await box.run("6 * 7")
             seconds = time.monotonic() - start
             enforced = dict(box.facts["enforced"])

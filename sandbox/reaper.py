@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ from sandbox.inputs import staging_root, sweep_staged
 from sandbox.reap_child import Engine, marked_processes, owned_folders
 
 FAREWELL_SECONDS = 5.0
+GONE_SECONDS = 10.0
+"""How long the end of a block waits for the engine to finish removing its last boxes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +48,12 @@ class Swept:
 def guard(run_id: str) -> Generator[Swept]:
     """Sweeps, then watches over this process until the block ends. Enter once per process.
 
-    Yields what the sweep removed. Nothing here needs Docker; without an engine the guard looks
-    after folders and control groups only.
+    Yields what the sweep removed. When the block has ended no container of the run is left; where
+    the engine does not answer at that time the child goes on trying. Nothing here needs Docker;
+    without an engine the guard looks after folders and control groups only.
     """
     swept = sweep()
+    orders = _orders()
     child = subprocess.Popen(
         [sys.executable, "-I", "-S", str(Path(__file__).with_name("reap_child.py"))],
         stdin=subprocess.PIPE,
@@ -61,17 +66,36 @@ def guard(run_id: str) -> Generator[Swept]:
     assert child.stdin is not None, "a pipe was asked for"
     try:
         with child.stdin as pipe:
-            pipe.write(json.dumps(_orders(run_id)).encode() + b"\n")
+            pipe.write(json.dumps(orders).encode() + b"\n")
             pipe.flush()
             try:
                 yield swept
             finally:
-                with contextlib.suppress(OSError):  # the child was killed: nothing left to tell
-                    pipe.write(b"done\n")
-                    pipe.flush()
+                if _all_gone(orders["engine"], [*orders["labels"], f"{LABEL}.run={run_id}"]):
+                    with contextlib.suppress(OSError):  # the child was killed: nobody to tell
+                        pipe.write(b"done\n")
+                        pipe.flush()
     finally:
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(FAREWELL_SECONDS)
+
+
+def _all_gone(address: str | None, labels: list[str]) -> bool:
+    """Whether the engine has no box of these labels any more, after a last attempt to remove."""
+    if address is None:
+        return True
+    engine = Engine(address)
+    deadline = time.monotonic() + GONE_SECONDS
+    try:
+        while found := engine.containers(labels):
+            if time.monotonic() > deadline:
+                return False
+            for container in found:
+                engine.remove(container["Id"], paused=container.get("State") == "paused")
+            time.sleep(0.02)
+    except OSError:
+        return False
+    return True
 
 
 def sweep() -> Swept:
@@ -121,12 +145,12 @@ def _owner(labels: dict[str, Any]) -> Owner | None:
     return Owner.parse(f"{host}.{pid}.{start}")
 
 
-def _orders(run_id: str) -> dict[str, Any]:
+def _orders() -> dict[str, Any]:
     owner = this_process()
     folders: list[list[str]] = []
     with contextlib.suppress(SandboxUnavailable, OSError):
         folders = [[str(staging_root()), f"{owner}."]]
-    labels = owner_labels(owner, run_id)
+    labels = owner_labels(owner, "")
     del labels[f"{LABEL}.run"]  # a process owns all its boxes, whatever run they are for
     return {
         "owner": str(owner),

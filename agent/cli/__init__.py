@@ -10,13 +10,14 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Any
-
-import typer
-from typer.main import get_command
+from typing import TYPE_CHECKING, Any
 
 from agent.cli.problem import Problem
 from agent.cli.streams import make_ready
+from agent.signals import INTERRUPTED, SIGNALS, Interrupted, handled
+
+if TYPE_CHECKING:
+    import typer
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("agent.cli.run", "Evaluate a model on a benchmark."),
@@ -45,6 +46,16 @@ STYLE: dict[str, Any] = {
 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and gives its exit code; prints one line for what a user got wrong."""
+    try:
+        with handled():
+            return _run(arguments)
+    except (KeyboardInterrupt, Interrupted):
+        return complain("interrupted", INTERRUPTED)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    import typer  # a tenth of a second, in which Ctrl-C must be one line already
+
     if any("\0" in word for word in arguments):  # no shell can pass one; a program can
         return complain("expected arguments without NUL characters", 2)
     if not arguments or arguments[0] in ("--help", "-h", "help"):
@@ -55,8 +66,8 @@ def run(arguments: Sequence[str]) -> int:
         code = dispatch(name, arguments[1:])
     except Problem as problem:
         return complain(str(problem), problem.code)
-    except (typer.Abort, KeyboardInterrupt):
-        return complain("interrupted", 130)
+    except typer.Abort:
+        return complain("interrupted", INTERRUPTED)
     except typer.TyperException as error:
         return complain(f"{describe(error)} (see: pot {name} --help)", 2)
     except BrokenPipeError:
@@ -65,7 +76,7 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except OSError as error:
-        if error.errno != errno.ENOSPC:
+        if error.errno not in (errno.ENOSPC, errno.EIO):  # EIO: the terminal is gone
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return complain(f"cannot write the output: {error.strerror}", 1)
@@ -78,6 +89,9 @@ def dispatch(name: str, arguments: Sequence[str]) -> object:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"did you mean `pot {near[0]}`?" if near else "see: pot --help"
         raise Problem(f"expected a command, found {name!r}; {hint}")
+    import typer
+    from typer.main import get_command
+
     module = importlib.import_module(COMMANDS[name][0])
     app = getattr(module, "app", None)
     if app is None:
@@ -108,11 +122,21 @@ def complain(message: str, code: int) -> int:
 
 
 def main() -> None:
-    make_ready()
-    code = run(sys.argv[1:])
+    with handled() as ending:
+        make_ready()
+        code = _flushed(run(sys.argv[1:]))
+        if ending.asked is not None:
+            os._exit(code)  # its threads may still be busy with what nobody wants any more
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)  # no traceback out of Python's own end
+    sys.exit(code)
+
+
+def _flushed(code: int) -> int:
+    """The exit code when all that was printed is out."""
     try:
         sys.stdout.flush()
     except OSError as error:  # standard output is full or gone: say so, once
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = complain(f"cannot write the output: {error.strerror}", code or 1)
-    sys.exit(code)
+        return complain(f"cannot write the output: {error.strerror}", code or 1)
+    return code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import Iterator
@@ -11,10 +10,11 @@ from typing import Annotated, Any
 
 import typer
 from dotenv import dotenv_values
-from rich.console import Console
 from rich.table import Table
 
-from sandbox.doctor import Diagnosis, examine
+from agent.cli.console import Console
+from agent.signals import run_async
+from sandbox.doctor import RUN, Diagnosis, examine
 from sandbox.reaper import guard
 from sandbox.spec import DEFAULT_IMAGE
 
@@ -42,8 +42,8 @@ def command(
     image_tag: Annotated[str, typer.Option(help="Docker image to look for.")] = DEFAULT_IMAGE,
 ) -> None:
     """Make a box on each wall, and say what works, what is enforced and what is missing."""
-    with guard("doctor") as swept:
-        found = asyncio.run(examine(image_tag))
+    with guard(RUN) as swept:
+        found = run_async(examine(image_tag))
     if as_json:
         keys = {"keys": {name: _key_set(name) for name in KEYS}}
         typer.echo(json.dumps(found.to_json() | keys))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+import secrets
 import sys
 from collections.abc import Callable
 from enum import StrEnum
@@ -14,6 +14,8 @@ import typer
 
 from agent.cells import split_cells
 from agent.cli.problem import Problem
+from agent.cli.streams import MOST_PICTURE, read_bytes, read_text
+from agent.signals import run_async
 from sandbox.errors import InputRefused, SandboxError
 from sandbox.outputs import Display, Error, Execution
 from sandbox.reaper import guard
@@ -48,12 +50,13 @@ def command(
             "expected --cell-seconds > 0, --memory-mb ≥ 64 and --cpus ≥ 0.01, found "
             f"{cell_seconds:g}, {memory_mb} and {cpus:g}"
         )
-    cells = split_cells(_read(file))
+    cells = split_cells(read_text(file, "a file of cells"))
     inputs = _inputs(image or [])
     limits = Limits(memory_mb=memory_mb, cpus=cpus, cell_seconds=cell_seconds)
     show = print_json if as_json or not sys.stdout.isatty() else print_text
-    with guard("exec"):
-        asyncio.run(_run(cells, inputs, limits, sandbox, image_tag, show))
+    run_id = f"exec-{secrets.token_hex(6)}"
+    with guard(run_id):
+        run_async(_run(cells, inputs, limits, sandbox, image_tag, run_id, show))
 
 
 async def _run(
@@ -62,19 +65,18 @@ async def _run(
     limits: Limits,
     sandbox: Sandbox,
     image_tag: str,
+    run_id: str,
     show: Callable[[Execution], None],
 ) -> None:
-    opened = False
     try:
-        async with open_box(sandbox.value, inputs=inputs, limits=limits, image=image_tag) as box:
-            opened = True
+        async with open_box(
+            sandbox.value, inputs=inputs, limits=limits, image=image_tag, run_id=run_id
+        ) as box:
             for code in cells:
                 show(await _cell(box, code))
     except InputRefused as error:
         raise Problem(str(error), code=2) from None
     except SandboxError as error:
-        if opened:
-            raise
         raise Problem(str(error), code=3) from None
 
 
@@ -105,24 +107,11 @@ def print_text(execution: Execution) -> None:
     typer.echo(" · ".join(part for part in (end, execution.cause, execution.note) if part))
 
 
-def _read(file: str) -> str:
-    name = "standard input" if file == "-" else file
-    try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        return data.decode("utf-8-sig")
-    except OSError as problem:
-        raise Problem(f"expected a file of cells, found {name}: {problem.strerror}") from None
-    except UnicodeDecodeError as problem:
-        raise Problem(f"expected UTF-8 text in {name}, found {problem.reason}") from None
-
-
 def _inputs(paths: list[Path]) -> list[InputFile]:
     found: dict[str, InputFile] = {}
     for path in paths:
         if path.name in found:
             raise Problem(f"expected images of different names, found {path.name!r} twice")
-        try:
-            found[path.name] = InputFile(path.name, path.read_bytes())
-        except OSError as problem:
-            raise Problem(f"expected an image file, found {path}: {problem.strerror}") from None
+        data = read_bytes(path, "an image file", MOST_PICTURE)
+        found[path.name] = InputFile(path.name, data)
     return list(found.values())
