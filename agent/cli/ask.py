@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from agent.cli import settings as s
+from agent.cli.console import Console
+from agent.cli.streams import MOST_PICTURE, read_bytes
 from agent.config import RunConfig, resolve
-from agent.errors import ConfigError
+from agent.errors import ConfigError, InputProblem
 from agent.loop import run_sample
 from agent.messages import Dialect, Reply, Run
 from agent.prepare import SCRIPTED, dialect_of, model_of, opener, resolved, wall_of
 from agent.showing import visible
+from agent.signals import run_async
 from agent.trajectory import Trajectory
 from benchmarks.pictures import suffix
 from benchmarks.sample import Picture, Sample
@@ -62,28 +65,42 @@ def command(
         settings = resolve({"benchmark": "ask", **flags}, config)
         if "model" not in flags and settings.model == SCRIPTED:
             raise ConfigError("expected --model NAME (and OPENAI_BASE_URL or --base-url)")
-        sample = _sample(words)
-        trajectory = asyncio.run(_ask(sample, settings, Console(highlight=False)))
+        *paths, question = words
+        sample = _sample(paths, question)
+        with _own_names(sample, paths):
+            trajectory = run_async(_ask(sample, settings, Console(highlight=False)))
     raise typer.Exit(0 if trajectory.answer is not None else 1)
 
 
-def _sample(words: Sequence[str]) -> Sample:
-    *paths, question = words
+def _sample(paths: Sequence[str], question: str) -> Sample:
     # os.path, not pathlib: a long question is no file name, which pathlib takes for an error.
     if os.path.isfile(question) or not question.strip():  # noqa: PTH113
         raise ConfigError(f"expected a question after the pictures, found {question[:60]!r}")
-    pictures = [_picture(number, Path(path)) for number, path in enumerate(paths, 1)]
-    return Sample("ask", "ask", "ask", question, tuple(pictures), target="")
+    pictures = [_picture(number, path) for number, path in enumerate(paths, 1)]
+    return Sample("ask", "ask", "ask", question + _names(paths), tuple(pictures), target="")
 
 
-def _picture(number: int, path: Path) -> Picture:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(
-            f"{path}: expected a picture, cannot be read ({error.strerror})"
-        ) from error
+def _names(paths: Sequence[str]) -> str:
+    """The files are image_1, image_2, … in the box, as in a run; a question may name them as the
+    user does, so the model is told which is which."""
+    called = [f"image_{n} is {visible(Path(path).name)}" for n, path in enumerate(paths, 1)]
+    return f"\n\nThe user's names of the files: {', '.join(called)}." if called else ""
+
+
+def _picture(number: int, path: str) -> Picture:
+    data = read_bytes(path, "a picture", MOST_PICTURE)
     return Picture(f"image_{number}.{suffix(data)}", data)
+
+
+@contextmanager
+def _own_names(sample: Sample, paths: Sequence[str]) -> Generator[None]:
+    """A picture that cannot be used is named as the user named it."""
+    try:
+        yield
+    except InputProblem as problem:
+        name, mark, rest = str(problem).partition(": ")
+        own = {p.name: path for p, path in zip(sample.pictures, paths, strict=True)}
+        raise InputProblem(f"{own.get(name, name)}{mark}{rest}") from None
 
 
 async def _ask(sample: Sample, asked: RunConfig, console: Console) -> Trajectory:

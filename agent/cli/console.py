@@ -9,4 +9,4 @@ class Console(rich.console.Console):
     """Rich's, but a reader that went away is an error like any other, with one exit code."""
 
     def on_broken_pipe(self) -> None:
-        raise  # noqa: PLE0704 - called from the handler of the BrokenPipeError
+        raise

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import math
 import signal
 from enum import StrEnum
 from pathlib import Path
@@ -16,6 +18,7 @@ from agent.endpoint.app import Log, Settings, make_app
 from agent.endpoint.gold import GoldAnswers
 from agent.endpoint.scenario import ScenarioAnswers, ScenarioError, read_scenario
 from agent.endpoint.server import serve
+from agent.signals import run_async
 from benchmarks import registry
 from benchmarks.errors import BenchmarkError
 
@@ -35,7 +38,7 @@ class DialectName(StrEnum):
 def command(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
     data: Annotated[
-        Path | None, typer.Option(help="Folder of the items, for --model gold.")
+        Path | None, typer.Option(help="Folder of the items; --model gold needs it.")
     ] = None,
     split: Annotated[str, typer.Option(help="Split of --data.")] = "test",
     model: Annotated[
@@ -61,32 +64,37 @@ def command(
     seed: Annotated[int, typer.Option(help="Of the choice of failures.")] = 0,
 ) -> None:
     """Serve an OpenAI-compatible endpoint; the first line on stdout is its base URL."""
-    if data is not None and not data.is_dir():
-        raise Problem(f"expected --data with the folder of the items, found no folder {data}")
+    numbers = {"--delay": delay, "--fail-rate": fail_rate, "--retry-after": retry_after or 0.0}
+    for flag, number in numbers.items():
+        if not math.isfinite(number):
+            raise Problem(f"{flag}: expected a finite number, found {number}")
     settings = Settings(api_key, delay, fail_rate, _statuses(fail_status), retry_after, seed)
     answerer = _answerer(model, data, split, scenario, dialect)
     try:
-        asyncio.run(_serve(answerer, settings, Log(log, bodies=log_bodies), port))
+        run_async(_serve(answerer, settings, Log(log, bodies=log_bodies), port))
     except OSError as problem:
+        if problem.errno in (errno.ENOSPC, errno.EPIPE):
+            raise  # of standard output, which is said where all commands say it
         raise Problem(f"expected a free port and a log to write to, found: {problem}") from None
 
 
 def _answerer(
     model: Served, data: Path | None, split: str, scenario: Path | None, dialect: DialectName
 ) -> Answerer:
+    if scenario is not None and data is not None:
+        raise Problem("expected --data or --scenario, found both; leave one out")
     if scenario is not None:
         try:
             return ScenarioAnswers(read_scenario(scenario), dialect.value)
         except ScenarioError as problem:
             raise Problem(str(problem)) from None
-    if model is Served.scripted:
-        return ScriptedAnswers(dialect.value)
-    if data is None:
+    if model is Served.gold and data is None:
         raise Problem("expected --data with the folder of the items, found none")
     try:
-        return GoldAnswers(registry.load("cwi", data=data, split=split))
+        samples = registry.load("cwi", data=data, split=split) if data is not None else []
     except BenchmarkError as problem:
-        raise Problem(str(problem)) from None
+        raise Problem(f"--data: {problem}") from None
+    return GoldAnswers(samples) if model is Served.gold else ScriptedAnswers(dialect.value)
 
 
 def _statuses(text: str) -> tuple[int, ...]:
@@ -97,10 +105,9 @@ def _statuses(text: str) -> tuple[int, ...]:
 
 
 async def _serve(answerer: Answerer, settings: Settings, log: Log, port: int) -> None:
-    """Until SIGTERM or Ctrl-C."""
+    """Until SIGTERM, its orderly end, or Ctrl-C."""
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     with log:
         async with serve(make_app(answerer, settings, log), port) as base_url:
             typer.echo(base_url)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
+from agent.cli.console import Console
 from agent.cli.settings import problems
 from agent.report import write_report
 from agent.rescore import rescore

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
@@ -13,10 +12,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from agent.cli import settings as s
+from agent.cli.console import Console
 from agent.config import RunConfig, read_file, resolve
 from agent.errors import ConfigError
 from agent.evaluate import Ready, evaluate, ready, what_is_left
@@ -25,6 +24,7 @@ from agent.prepare import SCRIPTED
 from agent.progress import Watcher, watching
 from agent.run import Finished, is_owed
 from agent.rundir import Key
+from agent.signals import run_async
 from agent.stats import Item, Row, count
 from agent.table import losses, table
 
@@ -100,7 +100,7 @@ def _begin(
     if dry_run:
         _say_what_would_run(ready(config), {})
         return None
-    return asyncio.run(evaluate(config, out, force=force, watching=_watching))
+    return run_async(evaluate(config, out, force=force, watching=_watching))
 
 
 def _refuse_silence(config: RunConfig) -> None:
@@ -123,7 +123,7 @@ def _continue(
     if dry_run:
         _say_what_would_run(*what_is_left(path, changes, force=force))
         return None
-    return asyncio.run(resume_run(path, changes, force=force, watching=_watching))
+    return run_async(resume_run(path, changes, force=force, watching=_watching))
 
 
 def _watching(owed: Sequence[Item], rows: Mapping[Key, Row]) -> AbstractContextManager[Watcher]:

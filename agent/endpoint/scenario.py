@@ -10,11 +10,14 @@ How, any of:
   `times` (1): how often the step is served,
   `turn`: serve it whenever that reply of a conversation is asked for; it is never used up.
 A request for which no step is left is answered 400, so that a test that asks too often fails.
+`docs/scenarios.md` has examples.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -53,40 +56,88 @@ class Step:
 
 _STEP = TypeAdapter(Step)
 _KNOWN = frozenset(Step.__dataclass_fields__)
+_MOST_BYTES = 256 << 20
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[ -~]*")
 
 
 def read_scenario(path: Path) -> tuple[Step, ...]:
-    """The steps of a file.
+    """The steps of a file, at least one.
 
     Raises:
-        ScenarioError: unreadable, no JSON, or a step that is none.
+        ScenarioError: unreadable, no JSON, or a step that cannot be served.
     """
+    values = _values(_text(path), str(path))
+    if not values:
+        raise ScenarioError(f"{path}: expected at least one step, found none")
+    return tuple(_step(value, place) for place, value in values)
+
+
+def _text(path: Path) -> str:
     try:
-        text = path.read_text("utf-8")
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        text = data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
         raise ScenarioError(f"expected a scenario file at {path}, found: {problem}") from None
+    if len(data) > _MOST_BYTES:
+        raise ScenarioError(f"{path}: expected at most {_MOST_BYTES >> 20} MiB, found more")
+    return text
+
+
+def _values(text: str, name: str) -> list[tuple[str, object]]:
+    """Each step with its place: its number in a list, its line in JSON Lines."""
+    if text.lstrip().startswith("["):
+        steps = cast("list[object]", _json(text, name))
+        return [(f"{name}, step {number}", step) for number, step in enumerate(steps, start=1)]
+    lines = enumerate(text.split("\n"), start=1)
+    named = [(f"{name}, line {number}", line) for number, line in lines if line.strip()]
+    return [(place, _json(line, place)) for place, line in named]
+
+
+def _json(text: str, place: str) -> object:
     try:
-        if text.lstrip().startswith("["):
-            values = cast("list[object]", json.loads(text))
-        else:
-            values = [json.loads(line) for line in text.splitlines() if line.strip()]
-    except ValueError as problem:
+        return json.loads(text)
+    except (ValueError, RecursionError) as problem:
         raise ScenarioError(
-            f"{path}: expected a JSON list or JSON lines, found: {problem}"
+            f"{place}: expected a JSON list or JSON lines, found: {problem}"
         ) from None
-    return tuple(_step(value, f"{path}, step {n}") for n, value in enumerate(values, start=1))
 
 
 def _step(value: object, where: str) -> Step:
-    names = set(cast("dict[str, Any]", value)) if isinstance(value, dict) else {"(no object)"}
+    if not isinstance(value, dict):
+        raise ScenarioError(f"{where}: expected an object, found {json.dumps(value)[:60]}")
+    names = set(cast("dict[str, Any]", value))
     if names - _KNOWN:
         unknown = ", ".join(sorted(names - _KNOWN))
         raise ScenarioError(f"{where}: unknown: {unknown}; known are {', '.join(sorted(_KNOWN))}")
     try:
-        return _STEP.validate_python(value)
+        step = _STEP.validate_python(value)
     except ValidationError as problem:
         first = problem.errors(include_url=False, include_input=False)[0]
         raise ScenarioError(f"{where}: {first['loc'][0]}: {first['msg']}") from None
+    fault = _fault(step)
+    if fault:
+        raise ScenarioError(f"{where}: {fault}")
+    return step
+
+
+def _fault(step: Step) -> str | None:
+    """What keeps a step from being served."""
+    said = [name for name in ("code", "answer", "text") if getattr(step, name) is not None]
+    whole = [name for name in ("message", "body") if getattr(step, name) is not None]
+    if not said and not whole and step.status < 400:
+        return "expected one of code, answer, text, message, body, or a status from 400, found none"
+    if len(whole) + bool(said) > 1:
+        return f"expected one kind of answer, found {' and '.join(said + whole)}"
+    if not 200 <= step.status <= 599:
+        return f"status: expected 200 to 599, found {step.status}"
+    if not 0 <= step.delay < math.inf:
+        return f"delay: expected seconds, 0 or more, found {step.delay}"
+    if step.times < 1 or (step.turn is not None and step.turn < 1):
+        return "times and turn: expected 1 or more"
+    bad = [n for n, v in step.headers.items() if not (_TOKEN.fullmatch(n) and _VALUE.fullmatch(v))]
+    return f"headers: expected printable ASCII, found {bad[0]!r}" if bad else None
 
 
 class ScenarioAnswers:

@@ -70,6 +70,21 @@ def test_ask_solves_an_item_by_the_reference_program(
     assert all(abs(a - b) <= 10 for a, b in zip(told, gold, strict=True))
 
 
+def test_ask_tells_the_model_the_users_names(photo: Path, tmp_path: Path) -> None:
+    other = tmp_path / "plan \u202eB.png"
+    other.write_bytes(png((1, 2, 3)))
+    log = tmp_path / "log.jsonl"
+    steps = scenario(tmp_path, [{"answer": "both"}])
+    with endpoint("--scenario", steps, "--log", str(log), "--log-bodies") as url:
+        arguments = ["ask", str(photo), str(other), "Is photo.png larger?", "--model", "m"]
+        assert pot([*arguments, "--base-url", url, "--arm", "look"]) == 0
+    body = json.loads(log.read_text())["body"]
+    told = "\n".join(part.get("text", "") for part in body["messages"][-1]["content"])
+    assert "image_1 is photo.png, image_2 is plan \\u202eB.png." in told
+    assert str(tmp_path) not in told
+    assert "image_2.png: " in told
+
+
 def test_ask_without_an_answer_is_code_1(
     photo: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -86,10 +101,10 @@ def test_ask_bad_input_is_one_line(photo: Path, capfd: pytest.CaptureFixture[str
     url = ["--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--arm", "look"]
     cases = [
         ([str(photo), "Why?"], "expected --model NAME"),
-        (["nowhere.png", "Why?", *url], "nowhere.png: expected a picture, cannot be read"),
+        (["nowhere.png", "Why?", *url], "expected a picture, found nowhere.png: No such file"),
         ([str(photo), str(photo), *url], "expected a question after the pictures"),
         ([str(photo), " ", *url], "expected a question after the pictures"),
-        ([str(broken), "Why?", *url], "image_1.png: expected a whole picture"),
+        ([str(broken), "Why?", *url], "broken.png: expected a whole picture"),
         ([str(photo), "Why?", *url, "--benchmark", "x"], "No such option"),
     ]
     for arguments, words in cases:
