@@ -44,7 +44,8 @@ def step(*arguments: str) -> None:
 
 def main() -> None:
     count = str(ITEMS)
-    step("build", "cwi", "--tasks", TASKS, "--split", "test", "--count", count, "--out", str(DATA))
+    what = ("--tasks", TASKS, "--split", "test", "--count", count)
+    step("build", "cwi", *what, "--out", str(DATA), "--force")
     step("run", "cwi", "--data", str(DATA), "--model", "scripted", "--sandbox", wall())
 
 

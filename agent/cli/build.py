@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from agent.cli.console import Console
 from agent.cli.problem import Problem
-from benchmarks.cwi.build import COUNTS, build
+from agent.cli.settings import problems, words
+from benchmarks.cwi.build import COUNTS, Written, build
 from benchmarks.cwi.photos import SPLITS, Split
 from benchmarks.cwi.tasks import TASKS
-from benchmarks.errors import BenchmarkError
 from benchmarks.registry import check_tasks
 
 
 def command(
     benchmark: Annotated[str, typer.Argument(help="What to build: cwi.")],
     out: Annotated[Path, typer.Option(help="Folder to write into.")],
-    tasks: Annotated[str, typer.Option(help="Tasks, separated by commas; all by default.")] = "",
+    tasks: Annotated[
+        str | None, typer.Option(help="Tasks, separated by commas; all by default.")
+    ] = None,
     split: Annotated[str, typer.Option(help="Splits, separated by commas.")] = "test",
     photos: Annotated[
         Path | None,
@@ -35,44 +37,62 @@ def command(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same bytes.")] = 0,
     count: Annotated[
-        int | None, typer.Option(min=1, help="Items a task and split; else as published.")
+        int | None,
+        typer.Option(min=1, max=1_000_000, help="Items a task and split; else as published."),
     ] = None,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help="Write into a folder that holds something; replace no more "
+            "than the files of these tasks and splits.",
+        ),
+    ] = False,
 ) -> None:
     """Generate benchmark items from photographs."""
     if benchmark != "cwi":
         raise Problem(f"expected a benchmark that can be built (cwi), found {benchmark!r}")
-    try:
-        chosen = check_tasks(_words(tasks) or list(TASKS), TASKS)
-        wanted = check_tasks(_words(split), SPLITS, kind="split")
-        splits: list[Split] = [name for name in SPLITS if name in wanted]
-        total = sum(count or COUNTS[name] for name in splits) * len(chosen)
-        with _progress(total) as progress:
-            made = build(
-                out,
-                tasks=chosen,
-                splits=splits,
-                photo_folder=photos,
-                seed=seed,
-                count=count,
-                progress=progress.advance,
-            )
-            for file in made:
+    with problems():
+        chosen = check_tasks(list(TASKS) if tasks is None else words(tasks, "--tasks"), TASKS)
+        wanted = check_tasks(words(split, "--split"), SPLITS, kind="split")
+    splits: list[Split] = [name for name in SPLITS if name in wanted]
+    total = sum(count or COUNTS[name] for name in splits) * len(chosen)
+    with _progress(total) as progress:
+        made = build(
+            out,
+            tasks=chosen,
+            splits=splits,
+            photo_folder=photos,
+            seed=seed,
+            count=count,
+            force=force,
+            progress=progress.advance,
+        )
+        with closing(made):
+            for file in _without_tracebacks(made, out):
                 progress.say(
                     f"{file.path}: {file.items} items; drawn again: {file.ill_posed} not well "
                     f"posed, {file.shortcut} open to a shortcut"
                 )
-    except BenchmarkError as problem:
-        raise Problem(str(problem)) from None
+
+
+def _without_tracebacks(made: Iterator[Written], out: Path) -> Iterator[Written]:
+    """The same; what goes wrong in making them is one line. What goes wrong in telling of them
+    (standard output is gone) is not caught here."""
+    nothing = f"nothing in {out} was changed"
+    try:
+        with problems():
+            yield from made
     except KeyboardInterrupt:
-        raise Problem("interrupted; the files announced so far are whole", code=130) from None
+        raise Problem(f"interrupted; {nothing}", code=130) from None
     except BrokenProcessPool:
         raise Problem(
-            "a worker process was killed, perhaps for want of memory; "
-            "the files announced so far are whole, run the same command again",
+            f"a worker process was killed, perhaps for want of memory; {nothing}, run the same "
+            "command again",
             code=1,
         ) from None
     except OSError as problem:
-        raise Problem(f"{out} cannot be written: {problem}") from None
+        raise Problem(f"{out} cannot be written: {problem}; {nothing}") from None
 
 
 class _Reporter:
@@ -98,7 +118,3 @@ def _progress(total: int) -> Generator[_Reporter]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
         yield _Reporter(bar, total)
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]

@@ -76,7 +76,7 @@ def given(parameters: Mapping[str, Any]) -> dict[str, Any]:
     flags = {k: v for k, v in parameters.items() if k in _NAMES and v is not None}
     for name in ("tasks", "ids"):
         if name in flags:
-            flags[name] = [w.strip() for w in str(flags[name]).split(",") if w.strip()]
+            flags[name] = words(str(flags[name]), f"--{name}")
     if "extra_body" in flags:
         flags["extra_body"] = _json_object(str(flags["extra_body"]))
     if parameters.get("header"):
@@ -86,6 +86,18 @@ def given(parameters: Mapping[str, Any]) -> dict[str, Any]:
     if "skills" in flags:
         flags["skills"] = [_text("--skills", path) for path in flags["skills"]]
     return flags
+
+
+def words(text: str, flag: str) -> list[str]:
+    """What stands between the commas. Nothing at all is a slip: it would mean everything.
+
+    Raises:
+        ConfigError: no word.
+    """
+    found = [word.strip() for word in text.split(",") if word.strip()]
+    if not found:
+        raise ConfigError(f"{flag}: expected names separated by commas, found {text[:40]!r}")
+    return found
 
 
 @contextmanager

@@ -79,7 +79,7 @@ def tasks_in(data: Path, split: str) -> list[str]:
         there = _splits_there(data) or "none"
         raise DataError(
             f"expected files such as circular_shift/{split}-00000-of-00001.parquet in {data}, "
-            f"found {there}; `pot build cwi --split {split} --out {data}` makes them"
+            f"found {there}; `pot build cwi --split {split} --out {data} --force` makes them"
         )
     return found
 
@@ -111,7 +111,8 @@ def _task_rows(data: Path, split: str, task: str) -> Iterator[Row]:
     if not shards:
         raise DataError(
             f"expected {task}/{split}-*.parquet in {data}, found none; "
-            f"`pot build cwi --tasks {task} --split {split} --out {data}` makes it"
+            f"`pot build cwi --tasks {task} --split {split} --out {data} --force` makes it, if "
+            "`pot list` shows a generator for it"
         )
     for file in shards:
         yield from _file_rows(file, task)

@@ -23,6 +23,7 @@ from benchmarks import load
 from benchmarks.cwi.build import build
 from benchmarks.cwi.photos import Split
 from benchmarks.cwi.tasks import TASKS
+from tests.runs.test_rundir import small_disk
 
 
 def digests(root: Path) -> dict[str, str]:
@@ -81,6 +82,66 @@ def test_a_failed_build_leaves_nothing_half_written(tmp_path: Path) -> None:
     assert not [path for path in out.rglob("*") if path.is_file()]
 
 
+SWATCH = ["build", "cwi", "--tasks", "swatch_rgb", "--count", "1", "--out"]
+
+
+def test_a_folder_that_holds_something_is_left_alone_without_force(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, note = tmp_path / "out", tmp_path / "out/swatch_rgb/note.txt"
+    out.mkdir()  # an empty one is as good as none
+    assert run([*SWATCH, str(out)]) == 0
+    note.write_text("mine")
+    before = digests(out)
+    capsys.readouterr()
+    assert run([*SWATCH, str(out), "--seed", "1"]) == 2
+    assert capsys.readouterr().err == (
+        f"pot: --out {out}: expected a new or empty folder; --force replaces there what this "
+        "build makes and leaves the rest\n"
+    )
+    assert digests(out) == before
+    assert run([*SWATCH, str(out), "--seed", "1", "--split", "test,train", "--force"]) == 0
+    after = digests(out)
+    assert after.keys() - before.keys() == {"swatch_rgb/train-00000-of-00001.parquet"}
+    changed = {name for name in before if after[name] != before[name]}
+    assert changed == {"swatch_rgb/test-00000-of-00001.parquet", "README.md"}
+
+
+def test_ctrl_c_in_a_later_task_changes_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run([*SWATCH, str(out)]) == 0
+    before = digests(out)
+    line = [sys.executable, "-m", "agent", "build", "cwi", "--tasks", "swatch_rgb,crop_provenance"]
+    with subprocess.Popen(
+        [*line, "--count", "100", "--seed", "3", "--out", str(out), "--force"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        assert process.stdout is not None
+        assert "100 items" in process.stdout.readline()
+        assert digests(out).items() >= before.items(), "the first file is made, not yet in place"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors == f"pot: interrupted; nothing in {out} was changed\n"
+    assert digests(out) == before
+    assert sorted(path.name for path in out.iterdir()) == ["README.md", "swatch_rgb"]
+
+
+def test_a_full_disk_in_a_later_task_leaves_no_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with small_disk(tmp_path / "small", "2m") as disk:
+        line = ["build", "cwi", "--tasks", "swatch_rgb,circular_shift", "--count", "6"]
+        assert run([*line, "--out", str(disk / "out")]) == 2
+        printed = capsys.readouterr()
+        assert "No space left" in printed.err
+        assert printed.err.count("\n") == 1
+        assert list(disk.iterdir()) == []
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see processes")
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core: a build starts no processes")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
@@ -130,6 +191,14 @@ WRONG = {
     "count": (["build", "cwi", "--out", "{out}", "--count", "0"], "--count"),
     "flag": (["build", "cwi", "--out", "{out}", "--phots", "x"], "--phots"),
     "no out": (["build", "cwi"], "--out"),
+    "no task": (["build", "cwi", "--out", "{out}", "--tasks", " , "], "--tasks: expected names"),
+    "no split": (["build", "cwi", "--out", "{out}", "--split", ""], "--split: expected names"),
+    "seed": (["build", "cwi", "--out", "{out}", "--seed", "-1"], "--seed"),
+    "huge count": (["build", "cwi", "--out", "{out}", "--count", "1" * 30], "--count"),
+    "count is nan": (["build", "cwi", "--out", "{out}", "--count", "nan"], "--count"),
+    "photos are a file": (["build", "cwi", "--out", "{out}", "--photos", "{file}"], "{file}"),
+    "no photos": (["build", "cwi", "--out", "{out}", "--photos", "{empty}"], "found none"),
+    "NUL": (["build", "cwi", "--out", "a\0b"], "NUL"),
     "out is a file": (["build", "cwi", "--out", "{file}/x", "--count", "1"], "cannot be written"),
     "score nothing": (["score"], "--responses"),
     "score benchmark": (["score", "--responses", "{file}"], "--benchmark"),
@@ -141,15 +210,17 @@ WRONG = {
 def test_bad_input_is_one_line(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "file"
+    file, empty, out = tmp_path / "file", tmp_path / "empty", tmp_path / "out"
     file.write_text("x")
+    empty.mkdir()
     line, words = WRONG[name]
-    code = run([word.format(out=tmp_path / "out", file=file) for word in line])
+    code = run([word.format(out=out, file=file, empty=empty) for word in line])
     printed = capsys.readouterr()
     assert code == 2
     assert printed.out == ""
-    assert words in printed.err
+    assert words.format(file=file) in printed.err
     assert printed.err.count("\n") == 1
+    assert not out.exists()
 
 
 # --- pot score
