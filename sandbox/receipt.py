@@ -6,14 +6,12 @@ under a pixel limit. What does not fit is dropped and said in the note; nothing 
 
 from __future__ import annotations
 
-import hashlib
-import io
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from PIL import Image
-
+from sandbox.decoding import decode
 from sandbox.outputs import Display, Dropped, Error, File, Output, Stream
 from sandbox.spec import Limits
 from sandbox.supervisor.shape import as_dict, as_list
@@ -24,9 +22,8 @@ MAX_NOTES = 50
 MAX_NOTE_CHARS = 500
 MAX_ERROR_CHARS = 20_000
 MAX_PICTURE_BYTES = 128 * 1024 * 1024
-MAX_SCANS = 100
-"""Of a progressive JPEG; each costs a pass over all pixels, however few bytes it has. Cameras and
-encoders make about ten."""
+MAX_CPU_SECONDS = 8.0
+"""For decoding all pictures of one cell; sixteen million pixels of an ordinary one take 0.3 s."""
 _SLACK = 2000
 """Characters above the limit that marks of omission may add."""
 
@@ -36,6 +33,7 @@ class Receipt:
     """The latest state of one cell's outputs."""
 
     limits: Limits
+    cpu_seconds: float = MAX_CPU_SECONDS
     outputs: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
     pictures: dict[str, bytes] = field(default_factory=dict[str, bytes])
     dropped: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -63,15 +61,14 @@ class Receipt:
     def read(self, notes: list[str]) -> tuple[tuple[Output, ...], Dropped]:
         """The typed outputs. CPU-heavy (decodes pictures): run it in a thread. Adds to `notes`."""
         outputs: list[Output] = []
-        seen: set[bytes] = set()
         left = self.limits.output_chars + _SLACK
-        full, lost = self.limits.pictures, 0
+        shown, lost = _Shown(self, notes), 0
         for raw in self.outputs:
             if raw.get("type") == "picture":
-                if sum(isinstance(o, Display) and o.is_picture for o in outputs) >= full:
+                if shown.count >= self.limits.pictures:
                     lost += 1
-                elif shown := self._picture(raw, seen, notes):
-                    outputs.append(shown)
+                elif display := shown.next(str(raw.get("digest"))):
+                    outputs.append(display)
                 continue
             output = _text_output(raw, left)
             if output is not None:
@@ -81,41 +78,37 @@ class Receipt:
             _count(self.dropped.get("chars")), _count(self.dropped.get("pictures")) + lost
         )
 
-    def _picture(
-        self, raw: Mapping[str, Any], seen: set[bytes], notes: list[str]
-    ) -> Display | None:
+
+class _Shown:
+    """The pictures of one cell, each digest looked at once, equal pixels shown once."""
+
+    def __init__(self, receipt: Receipt, notes: list[str]) -> None:
+        self._pictures = receipt.pictures
+        self._max_pixels = receipt.limits.picture_pixels
+        self._notes = notes
+        self._tried: set[str] = set()
+        self._seen: set[bytes] = set()
+        self._until = time.thread_time() + receipt.cpu_seconds
+        self.count = 0
+
+    def next(self, digest: str) -> Display | None:
         """None when it was shown already or cannot be shown."""
-        data = self.pictures.get(str(raw.get("digest")), b"")
+        if digest in self._tried:
+            return None
+        self._tried.add(digest)
         try:
-            display, pixels = decode(data, self.limits.picture_pixels)
+            if time.thread_time() >= self._until:
+                raise ValueError("the others took too long to decode")
+            display, pixels = decode(self._pictures.get(digest, b""), self._max_pixels)
         except ValueError as error:
-            notes.append(f"A picture is not shown: {error}.")
+            if len(self._notes) < MAX_NOTES:
+                self._notes.append(f"A picture is not shown: {error}.")
             return None
-        if pixels in seen:
+        if pixels in self._seen:
             return None
-        seen.add(pixels)
+        self._seen.add(pixels)
+        self.count += 1
         return display
-
-
-def decode(data: bytes, max_pixels: int) -> tuple[Display, bytes]:
-    """A picture and the digest of its pixels.
-
-    Raises:
-        ValueError: neither PNG nor JPEG, damaged, or larger than allowed.
-    """
-    if data.startswith(b"\xff\xd8") and data.count(b"\xff\xda") > MAX_SCANS:
-        raise ValueError(f"a JPEG of more than {MAX_SCANS} scans")
-    try:
-        with Image.open(io.BytesIO(data), formats=("PNG", "JPEG")) as image:
-            width, height = image.size
-            if width * height > max_pixels:
-                raise ValueError(f"{width}x{height} pixels, allowed are {max_pixels}")
-            pixels = image.convert("RGBA")
-            mime = "image/png" if image.format == "PNG" else "image/jpeg"
-    except (OSError, SyntaxError, Image.DecompressionBombError, MemoryError) as error:
-        raise ValueError(f"it cannot be decoded ({type(error).__name__})") from None
-    digest = hashlib.sha256(f"{width}x{height}".encode() + pixels.tobytes()).digest()
-    return Display(mime, data, width, height), digest
 
 
 def notes_of(header: Mapping[str, Any]) -> list[str]:
@@ -137,8 +130,9 @@ def number(value: Any) -> float:
 
 
 def text(value: Any) -> str:
-    """Valid Unicode of whatever came."""
-    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+    """Valid Unicode of a text; of anything else only its kind (it may be a million brackets)."""
+    shown = value if isinstance(value, str) else f"({type(value).__name__})"
+    return shown.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _text_output(raw: Mapping[str, Any], left: int) -> Output | None:

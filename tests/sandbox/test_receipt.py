@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from sandbox.decoding import MAX_SCANS, decode
 from sandbox.errors import BoxLost, InputRefused, SandboxError
 from sandbox.outputs import Display, Execution, Stream
-from sandbox.receipt import MAX_SCANS, Receipt, decode, files_of, notes_of
+from sandbox.receipt import Receipt, files_of, notes_of
 from sandbox.session import open_box
 from sandbox.spec import BoxSpec, Limits, WallName
 from sandbox.supervisor.sniff import sniff
