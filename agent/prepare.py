@@ -13,6 +13,7 @@ from dataclasses import replace
 from agent import dialects
 from agent.config import RunConfig
 from agent.errors import ConfigError
+from agent.fitness import refuse_unfit
 from agent.loop import Box
 from agent.messages import Dialect, Model
 from agent.models.openai_chat import OpenAIChat
@@ -34,8 +35,10 @@ def samples_of(config: RunConfig) -> dict[str, Sample]:
     """The chosen samples by id, every gold checked.
 
     Raises:
-        BenchmarkError: as `benchmarks.load`. ConfigError: nothing is left, or two have one id.
+        BenchmarkError: as `benchmarks.load`. ConfigError: nothing is left, two have one id, or the
+            model could never solve them.
     """
+    refuse_unfit(config, ())
     found = load(
         config.benchmark,
         data=config.data,
@@ -51,6 +54,7 @@ def samples_of(config: RunConfig) -> dict[str, Sample]:
         seen: set[str] = set()
         twice = next(s.id for s in found if s.id in seen or seen.add(s.id))
         raise ConfigError(f"{config.benchmark}: expected different ids, found {twice!r} twice")
+    refuse_unfit(config, found)
     return samples
 
 

@@ -18,6 +18,7 @@ from agent.cli.console import Console
 from agent.cli.streams import MOST_PICTURE, read_bytes
 from agent.config import RunConfig, resolve
 from agent.errors import ConfigError, InputProblem
+from agent.fitness import refuse_unfit
 from agent.loop import run_sample
 from agent.messages import Dialect, Reply, Run
 from agent.prepare import SCRIPTED, dialect_of, model_of, opener, resolved, wall_of
@@ -67,6 +68,7 @@ def command(
             raise ConfigError("expected --model NAME (and OPENAI_BASE_URL or --base-url)")
         *paths, question = words
         sample = _sample(paths, question)
+        refuse_unfit(settings, [sample])
         with _own_names(sample, paths):
             trajectory = run_async(_ask(sample, settings, Console(highlight=False)))
     raise typer.Exit(0 if trajectory.answer is not None else 1)
