@@ -4,7 +4,9 @@ Every owed sample is counted once: `scored + unscored + failed + pending == owed
 pending when a run has finished. The headline is correct / scored; the bounds say where it could
 lie if all that is missing were wrong, or right.
 
-Intervals are Wilson's for plain proportions: they take samples to be independent.
+Intervals are Wilson's at 95 %. They take samples to be independent, but not the repeats of one:
+those are taken together, and the variance between samples says how many independent answers they
+are worth (`effective_size`). With one repeat that is the number of samples.
 """
 
 from __future__ import annotations
@@ -45,6 +47,8 @@ class Row:
     answered: bool
     stop: Stop | None
     failure: FailureKind | None
+    why: str
+    """The failure's message."""
     turns: int
     prompt_tokens: int
     completion_tokens: int
@@ -65,6 +69,8 @@ class Count:
     unscored: int
     failed: Mapping[str, int]
     pending: int
+    effective: float
+    """Independent answers that the scored are worth; `scored` where no sample was repeated."""
 
     @property
     def accuracy(self) -> float | None:
@@ -72,7 +78,7 @@ class Count:
 
     @property
     def interval(self) -> Interval | None:
-        return wilson(self.correct, self.scored) if self.scored else None
+        return wilson(self.correct / self.scored, self.effective) if self.scored else None
 
     @property
     def bounds(self) -> Interval | None:
@@ -96,16 +102,36 @@ class Count:
         }
 
 
-def wilson(correct: int, scored: int, level: float = 0.95) -> Interval:
-    """Wilson's score interval for a proportion; `scored` must be positive."""
+def wilson(rate: float, size: float, level: float = 0.95) -> Interval:
+    """Wilson's score interval for a proportion among `size` > 0 independent answers."""
     z = NormalDist().inv_cdf((1 + level) / 2)
-    rate = correct / scored
-    scale = 1 + z * z / scored
-    centre = (rate + z * z / (2 * scored)) / scale
-    half = z / scale * math.sqrt(rate * (1 - rate) / scored + z * z / (4 * scored * scored))
-    low = 0.0 if correct == 0 else max(0.0, centre - half)
-    high = 1.0 if correct == scored else min(1.0, centre + half)
+    scale = 1 + z * z / size
+    centre = (rate + z * z / (2 * size)) / scale
+    half = z / scale * math.sqrt(rate * (1 - rate) / size + z * z / (4 * size * size))
+    low = 0.0 if rate == 0 else max(0.0, centre - half)
+    high = 1.0 if rate == 1 else min(1.0, centre + half)
     return low, high
+
+
+def effective_size(samples: Iterable[Sequence[int]]) -> float:
+    """How many independent answers the scores (0 or 1) of some samples are worth, each sample being
+    the scores of its repeats.
+
+    With the accuracy p over all m scores, the variance of p is estimated between the n samples:
+    n / (n - 1) · Σ (sum of a sample's scores - p · their number)² / m². A proportion of p (1 - p) /
+    variance independent answers would have the same. Repeats that always agree are worth one,
+    independent ones are worth themselves; the result is kept between n and m.
+    """
+    repeats = [scores for scores in samples if scores]
+    n, m = len(repeats), sum(map(len, repeats))
+    if n < 2 or n == m:
+        return float(n)
+    rate = sum(map(sum, repeats)) / m
+    spread = sum((sum(scores) - rate * len(scores)) ** 2 for scores in repeats)
+    if rate in (0, 1):
+        return float(n)  # nothing is seen to vary: the repeats may be copies
+    variance = n / (n - 1) * spread / m**2
+    return float(m) if variance * m <= rate * (1 - rate) else max(n, rate * (1 - rate) / variance)
 
 
 def items(samples: Sequence[Sample], repeats: int) -> list[Item]:
@@ -128,6 +154,7 @@ def row(result: Result) -> Row:
         answered=bool(result.trajectory and result.trajectory.answer is not None),
         stop=result.trajectory.stop if result.trajectory else None,
         failure=result.failure.kind if result.failure else None,
+        why=result.failure.message if result.failure else "",
         turns=len(turns),
         prompt_tokens=sum(usage.prompt_tokens for usage in usages),
         completion_tokens=sum(usage.completion_tokens for usage in usages),
@@ -142,6 +169,9 @@ def count(owed: Iterable[Item], rows: Mapping[tuple[str, int], Row]) -> Count:
     found = [rows[key] for item in owed if (key := (item.id, item.repeat)) in rows]
     failed = Counter(r.failure for r in found if r.failure is not None)
     scored = [r for r in found if r.failure is None and r.value is not None]
+    by_sample: dict[str, list[int]] = {}
+    for r in scored:
+        by_sample.setdefault(r.id, []).append(int(r.value == 1))
     return Count(
         owed=len(owed),
         scored=len(scored),
@@ -150,7 +180,20 @@ def count(owed: Iterable[Item], rows: Mapping[tuple[str, int], Row]) -> Count:
         unscored=len(found) - len(scored) - failed.total(),
         failed=cast("Mapping[str, int]", failed),
         pending=len(owed) - len(found),
+        effective=effective_size(by_sample.values()),
     )
+
+
+def reasons(owed: Iterable[Item], rows: Mapping[tuple[str, int], Row]) -> dict[str, list[str]]:
+    """The different messages of each kind of failure, in the order in which samples are owed."""
+    found: dict[str, list[str]] = {}
+    for item in owed:
+        lost = rows.get((item.id, item.repeat))
+        if lost is not None and lost.failure is not None:
+            messages = found.setdefault(lost.failure, [])
+            if lost.why not in messages:
+                messages.append(lost.why)
+    return found
 
 
 def by(
@@ -164,7 +207,8 @@ def by(
 
 
 def summary(owed: Sequence[Item], rows: Mapping[tuple[str, int], Row]) -> dict[str, Any]:
-    """The object of `summary.json` and `pot run --json`."""
+    """The object of `summary.json` and `pot run --json`. `accuracy` is correct / scored; `interval`
+    is Wilson's at 95 %, with the repeats of a sample taken together (`effective_size`)."""
     found = [rows[key] for item in owed if (key := (item.id, item.repeat)) in rows]
     tables = {"by_task": _task, "by_group": _group, "by_difficulty": _difficulty}
     stops = Counter(r.stop for r in found if r.stop)

@@ -11,11 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from agent.progress import per_cent, percent
-from agent.stats import Count, Item, Row, by, count
+from agent.showing import cut, visible
+from agent.stats import Count, Item, Row, by, count, reasons
 
 Rows = Mapping[tuple[str, int], Row]
 _MOST_TIERS = 6
 """Columns; a benchmark with more difficulties gets none."""
+_LONGEST_REASON = 500
+"""Characters of a failure's message; the record has the rest."""
 
 
 def table(owed: Sequence[Item], rows: Rows) -> RenderableType:
@@ -40,6 +43,17 @@ def table(owed: Sequence[Item], rows: Rows) -> RenderableType:
         made.add_section()
     made.add_row(*_cells("all", owed, tiers, rows), style="bold")
     return PrintedGroup(made, Text(losses(count(owed, rows))))
+
+
+def why_lost(owed: Sequence[Item], rows: Rows) -> list[str]:
+    """A line a kind of failure: what the first one said, and how many others said otherwise."""
+    lines: list[str] = []
+    for kind, messages in sorted(reasons(owed, rows).items()):
+        others = len(messages) - 1
+        more = f" (and {others} other message{'s' if others > 1 else ''})" if others else ""
+        said = " ".join(visible(cut(messages[0], _LONGEST_REASON)).split())
+        lines.append(f"{kind}: {said}{more}")
+    return lines
 
 
 def tiers_of(owed: Sequence[Item]) -> list[str]:

@@ -11,7 +11,7 @@ from agent.cli.console import Console
 from agent.cli.settings import problems
 from agent.report import write_report
 from agent.rescore import rescore
-from agent.table import table
+from agent.table import table, why_lost
 
 
 def show(path: Path) -> None:
@@ -23,5 +23,7 @@ def show(path: Path) -> None:
     for line in done.changed:
         console.print(Text(line), soft_wrap=True)
     console.print(table(done.owed, done.rows))
+    for line in why_lost(done.owed, done.rows):
+        console.print(Text(line), soft_wrap=True)
     console.print(Text(f"{len(done.changed)} of {len(done.rows)} records changed."))
     raise typer.Exit(0 if done.summary["scored"] == done.summary["owed"] else 1)

@@ -26,7 +26,7 @@ from agent.run import Finished, is_owed
 from agent.rundir import Key
 from agent.signals import run_async
 from agent.stats import Item, Row, count
-from agent.table import losses, table
+from agent.table import losses, table, why_lost
 
 ENDPOINT_VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 
@@ -145,11 +145,16 @@ def _say_what_would_run(made: Ready, rows: Mapping[Key, Row]) -> None:
 
 def _show(finished: Finished, as_json: bool) -> None:
     """The summary as JSON or the table on standard output; how it ended on standard error."""
+    why = why_lost(finished.owed, finished.rows)
     if as_json:
         typer.echo(json.dumps(finished.summary, ensure_ascii=False))
+        for line in why:
+            typer.echo(line, err=True)
     else:
         console = Console(highlight=False)
         console.print(table(finished.owed, finished.rows))
+        for line in why:
+            console.print(Text(line), soft_wrap=True)
         report = finished.run.path / "report.html"
         console.print(Text(f"Run: {finished.run.path}"), soft_wrap=True)
         if report.exists() and not finished.interrupted:
