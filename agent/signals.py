@@ -1,14 +1,16 @@
 """Ctrl-C, SIGTERM and the end of the terminal: one orderly end, whatever was going on.
 
-The first signal ends what is under way: a coroutine is cancelled, plain code gets the usual
-`KeyboardInterrupt`. Those after it change nothing, for boxes take a moment to close and an
-impatient finger must not cut that short; only one that comes `PATIENCE_SECONDS` after the first
-ends the process at once, and leaves its boxes to the guard's child.
+The first signal ends what is under way: a coroutine is cancelled, plain code gets an exception.
+Those after it change nothing, for boxes take a moment to close and an impatient finger must not cut
+that short; only one that comes `PATIENCE_SECONDS` after the first ends the process at once, and
+leaves its boxes to the guard's child.
+
+Commands enter `handled` first of all, before anything large is imported (nor does this module):
+until then Ctrl-C is a traceback.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import signal
@@ -26,11 +28,12 @@ SIGNALS = tuple(
 PATIENCE_SECONDS = 3.0
 INTERRUPTED = 130
 """The exit code that shells give to what Ctrl-C has ended."""
-_SHOW_CURSOR = b"\x1b[?25h"
+_SHOW_CURSOR = "\x1b[?25h"
 
 
-class Interrupted(Exception):
-    """A signal ended the work, and all of its blocks have been left."""
+class Interrupted(BaseException):
+    """A signal ended the work. Like `KeyboardInterrupt` no `Exception`, so that nothing on the way
+    takes it for a fault; unlike it, no library on the way makes something else of it."""
 
 
 class Ending:
@@ -49,17 +52,27 @@ class Ending:
             act = self.acts[-1] if self.acts else _raise
             act()
         elif now - self.asked > PATIENCE_SECONDS:
-            _leave_now()
+            leave_at_once("; what is left of its boxes is being removed")
+
+    @contextmanager
+    def acting(self, act: Callable[[], object]) -> Generator[None]:
+        """The first signal calls `act` in the block."""
+        self.acts.append(act)
+        try:
+            yield
+        finally:
+            self.acts.remove(act)
 
 
 def _raise() -> None:
-    raise KeyboardInterrupt
+    raise Interrupted
 
 
-def _leave_now() -> None:
+def leave_at_once(more: str = "") -> None:
+    """Ends the process without leaving any block: only where there is nothing to put in order."""
     with contextlib.suppress(OSError):
-        cursor = _SHOW_CURSOR if os.isatty(2) else b""
-        os.write(2, cursor + b"pot: interrupted; what is left of its boxes is being removed\n")
+        cursor = _SHOW_CURSOR if os.isatty(2) else ""
+        os.write(2, f"{cursor}pot: interrupted{more}\n".encode())
     os._exit(INTERRUPTED)
 
 
@@ -96,6 +109,8 @@ async def until_signal(work: Coroutine[Any, Any, Value]) -> Value:
     Raises:
         Interrupted: a signal has cancelled it.
     """
+    import asyncio
+
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(work)
     came: list[bool] = []
@@ -105,14 +120,12 @@ async def until_signal(work: Coroutine[Any, Any, Value]) -> Value:
         # From a signal handler: this also wakes the loop up.
         loop.call_soon_threadsafe(task.cancel)
 
-    with handled() as ending:
-        ending.acts.append(cancel)
+    with handled() as ending, ending.acting(cancel):
         if ending.asked is not None:
             cancel()
         try:
             await asyncio.wait({task})
         finally:
-            ending.acts.remove(cancel)
             if not task.done():  # it is us who are cancelled
                 task.cancel()
                 await asyncio.wait({task})
@@ -128,7 +141,9 @@ def run_async(work: Coroutine[Any, Any, Value]) -> Value:
         Interrupted: a signal has ended it. Threads of its set-up may still be busy with what nobody
             wants any more; they are not waited for.
     """
-    with handled() as ending, _noted(ending):
+    import asyncio
+
+    with handled() as ending, ending.acting(_note):
         loop = asyncio.new_event_loop()
         try:
             return loop.run_until_complete(until_signal(work))
@@ -140,21 +155,13 @@ def run_async(work: Coroutine[Any, Any, Value]) -> Value:
             loop.close()
 
 
-@contextmanager
-def _noted(ending: Ending) -> Generator[None]:
-    """In the block a signal raises nothing by itself; `until_signal` looks whether one came."""
-
-    def note() -> None:
-        """`asked` is set: that is all."""
-
-    ending.acts.append(note)
-    try:
-        yield
-    finally:
-        ending.acts.remove(note)
+def _note() -> None:
+    """A signal has been noted as `asked`; `until_signal` looks whether one came."""
 
 
 async def _cancel_rest() -> None:
+    import asyncio
+
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.cli.problem import Problem
 from agent.cli.streams import make_ready
-from agent.signals import INTERRUPTED, SIGNALS, Interrupted, handled
+from agent.signals import INTERRUPTED, SIGNALS, Interrupted, handled, leave_at_once
 
 if TYPE_CHECKING:
     import typer
@@ -49,7 +49,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         with handled():
             return _run(arguments)
-    except (KeyboardInterrupt, Interrupted):
+    except Interrupted:
         return complain("interrupted", INTERRUPTED)
 
 
@@ -124,12 +124,25 @@ def complain(message: str, code: int) -> int:
 def main() -> None:
     with handled() as ending:
         make_ready()
+        with ending.acting(leave_at_once):
+            _load(sys.argv[1:2])
         code = _flushed(run(sys.argv[1:]))
         if ending.asked is not None:
             os._exit(code)  # its threads may still be busy with what nobody wants any more
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)  # no traceback out of Python's own end
     sys.exit(code)
+
+
+def _load(name: Sequence[str]) -> None:
+    """Imports what the command needs: half a second in which an exception out of a signal's handler
+    could get lost in a callback, and in which there is nothing to put in order."""
+    import typer.main
+
+    assert typer.main, "loaded"
+    for word in name:
+        if word in COMMANDS:
+            importlib.import_module(COMMANDS[word][0])
 
 
 def _flushed(code: int) -> int:

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from agent.cli.console import Console
 from agent.cli.problem import Problem
 from agent.cli.settings import problems, words
+from agent.signals import Interrupted
 from benchmarks.cwi.build import COUNTS, Written, build
 from benchmarks.cwi.photos import SPLITS, Split
 from benchmarks.cwi.tasks import TASKS
@@ -83,7 +84,7 @@ def _without_tracebacks(made: Iterator[Written], out: Path) -> Iterator[Written]
     try:
         with problems():
             yield from made
-    except KeyboardInterrupt:
+    except Interrupted:
         raise Problem(f"interrupted; {nothing}", code=130) from None
     except BrokenProcessPool:
         raise Problem(

@@ -30,14 +30,36 @@ def results(
     try:
         # A terminal's Ctrl-C goes to the whole group. The workers inherit this mask, so that they
         # leave the interrupt, and what is said about it, to this process.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            made = pool.map(work, inputs)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        with _held_back():
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                made = pool.map(work, inputs)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         yield made
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _held_back() -> Generator[None]:
+    """Signals of the block are handled at its end: an exception out of a handler would leave a
+    worker half started. A mask alone does not do it, other threads take the signal then."""
+    came: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    if threading.current_thread() is not threading.main_thread():
+        handlers = {}
+    for number, handler in handlers.items():
+        if callable(handler):
+            signal.signal(number, lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            if callable(handler):
+                signal.signal(number, handler)
+    for number in came:
+        signal.raise_signal(number)
 
 
 def _end_with_parent() -> None:
