@@ -43,10 +43,7 @@ def decode(data: bytes, max_pixels: int) -> tuple[Display, bytes]:
     width, height = found.width, found.height
     if not 0 < width * height <= max_pixels:
         raise ValueError(f"{width}x{height} pixels, allowed are 1 to {max_pixels}")
-    if found.mime == "image/jpeg":
-        _check_scans(found)
-    elif found.packed_bytes > SMALL_PNG:
-        _check_inflating(found)
+    check_cost(found)
     try:
         form = "PNG" if found.mime == "image/png" else "JPEG"
         with Image.open(io.BytesIO(found.data), formats=(form,)) as image:
@@ -59,21 +56,33 @@ def decode(data: bytes, max_pixels: int) -> tuple[Display, bytes]:
     return Display(found.mime, found.data, width, height), digest
 
 
-def _check_scans(found: Plain) -> None:
-    most = min(MAX_SCANS, MAX_SCAN_PIXELS // (found.width * found.height))
+def check_cost(found: Plain, patience: int = 1) -> None:
+    """Whether it can be decoded in a couple of seconds; `patience` times as many where said.
+
+    Raises:
+        ValueError: it cannot, or it is broken.
+    """
+    if found.mime == "image/jpeg":
+        _check_scans(found, patience)
+    elif found.packed_bytes > SMALL_PNG:
+        _check_inflating(found, patience)
+
+
+def _check_scans(found: Plain, patience: int) -> None:
+    most = min(MAX_SCANS, patience * MAX_SCAN_PIXELS // max(1, found.width * found.height))
     if found.scans > most:
         raise ValueError(f"a JPEG of more than {most} scans")
     if found.frame not in USUAL_FRAMES:
         raise ValueError("a JPEG of a kind that is not in use")
-    if len(found.data) > MAX_JPEG_BYTES:
-        raise ValueError(f"a JPEG of more than {MAX_JPEG_BYTES} bytes")
+    if len(found.data) > patience * MAX_JPEG_BYTES:
+        raise ValueError(f"a JPEG of more than {patience * MAX_JPEG_BYTES} bytes")
 
 
-def _check_inflating(found: Plain) -> None:
+def _check_inflating(found: Plain, patience: int) -> None:
     """A few bytes of a packed stream can take as long as a thousand others."""
     if found.packed_bytes > found.raw_bytes * 1.01 + SMALL_PNG:
         raise ValueError("a PNG that is larger packed than unpacked")
-    until = time.thread_time() + INFLATE_SECONDS
+    until = time.thread_time() + patience * INFLATE_SECONDS
     inflater = zlib.decompressobj()
     left = found.raw_bytes
     try:
