@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import typer
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "run": ("agent.cli.run", "Evaluate a model on a benchmark."),
+    "run": ("agent.cli.evaluating", "Evaluate a model on a benchmark."),
     "ask": ("agent.cli.ask", "Ask one question about pictures."),
     "exec": ("agent.cli.exec", "Run cells in a box, one JSON line each."),
     "parse": ("agent.cli.parse", "Show the code and the answer that a reply holds."),

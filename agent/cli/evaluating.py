@@ -1,4 +1,7 @@
-"""`pot run`: evaluates a model on a benchmark, or goes on with a run."""
+"""`pot run`: evaluates a model on a benchmark, or goes on with a run.
+
+The module is not called `run`: as an attribute of its package it would hide the function there.
+"""
 
 from __future__ import annotations
 
