@@ -6,11 +6,12 @@ Everything goes to one stream (standard error), so that standard output holds re
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Protocol, TextIO
+from typing import Protocol, TextIO, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -135,17 +136,45 @@ class Bar:
         self.progress.console.print(Text(line))
 
 
+class Lasting(io.TextIOBase):
+    """A stream that takes everything: when its terminal is closed, its disk full or its reader
+    gone, the run goes on unseen. The record is what counts."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    @property
+    def encoding(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._stream.encoding
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def write(self, text: str, /) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+
 @contextmanager
 def watching(
     owed: Sequence[Item], rows: Mapping[tuple[str, int], Row], stream: TextIO
 ) -> Generator[Watcher]:
     """Shows the course of a run on a stream until the block ends."""
     course = Course(owed, dict(rows))
+    lasting = cast("TextIO", Lasting(stream))
     if not stream.isatty():
-        course_lines = Plain(course, stream.write, said_at=course.clock())
+        course_lines = Plain(course, lasting.write, said_at=course.clock())
         yield course_lines
-        stream.flush()
+        lasting.flush()
         return
     words = TextColumn("{task.description}", markup=False)
-    with Progress(BarColumn(bar_width=20), words, console=Console(file=stream)) as progress:
+    with Progress(BarColumn(bar_width=20), words, console=Console(file=lasting)) as progress:
         yield Bar(course, progress)

@@ -122,11 +122,12 @@ def complain(message: str, code: int) -> int:
 
 
 def main() -> None:
+    whole = run  # by another name: the import of agent.cli.run below takes this one
     with handled() as ending:
         make_ready()
         with ending.acting(leave_at_once):
             _load(sys.argv[1:2])
-        code = _flushed(run(sys.argv[1:]))
+        code = _flushed(whole(sys.argv[1:]))
         if ending.asked is not None:
             os._exit(code)  # its threads may still be busy with what nobody wants any more
     for number in SIGNALS:

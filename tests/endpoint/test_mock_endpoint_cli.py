@@ -14,9 +14,12 @@ import pytest
 from agent.cli import run
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [(signal.SIGTERM, 0, ""), (signal.SIGINT, 130, "pot: interrupted\n")],
+)
 def test_a_process_from_its_first_line_to_the_signal(
-    tmp_path: Path, number: signal.Signals
+    tmp_path: Path, number: signal.Signals, code: int, said: str
 ) -> None:
     scenario, log = tmp_path / "scenario.json", tmp_path / "log.jsonl"
     scenario.write_text('[{"answer": "42"}]')
@@ -37,7 +40,7 @@ def test_a_process_from_its_first_line_to_the_signal(
         process.send_signal(number)
         rest, errors = process.communicate(timeout=30)
     assert response.json()["choices"][0]["message"]["content"] == "<answer>42</answer>"
-    assert (process.returncode, rest, errors) == (0, "", "")
+    assert (process.returncode, rest, errors) == (code, "", said)
 
 
 @pytest.mark.parametrize(
