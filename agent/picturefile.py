@@ -47,7 +47,7 @@ def foreign(data: bytes) -> tuple[str, str]:
     for start, name, advice in _FOREIGN:
         if data.startswith(start):
             return name, advice
-    if data[4:8] == b"ftyp" and _HEIC.search(data[8:40]):
+    if data[4:8] == b"ftyp" and _HEIC.search(data[8:40]) and b"avif" not in data[8:40]:
         return "a HEIC picture, which cannot be read here", "convert it to PNG or JPEG"
     head = data[:1024].lower()
     if b"<svg" in head:
