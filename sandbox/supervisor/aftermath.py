@@ -58,11 +58,10 @@ def fit_pictures(output: Output, limits: CellLimits) -> None:
         if not isinstance(item, Picture):
             continue
         fitted = shrink.fit(item.data, limits.pixels, until - time.monotonic())
-        if fitted is None:
-            output.note("A picture could not be read and is not shown.")
-        elif fitted is not item.data:
-            output.note("A picture was converted or shrunk to be shown.")
-        items[index] = Picture(fitted or b"", item.display_id)
+        if fitted.note:
+            output.note(fitted.note)
+        if fitted.data is not item.data:
+            items[index] = Picture(fitted.data or b"", item.display_id)
     output.screen.items = [i for i in items if not isinstance(i, Picture) or i.data]
 
 

@@ -7,17 +7,34 @@ memory and the supervisor lives on.
 from __future__ import annotations
 
 import io
+import struct
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from .sniff import sniff
 
+_TOO_LONG = "A picture took too long to convert and is not shown."
+_UNREADABLE = "A picture could not be read and is not shown."
 HERE = Path(__file__).resolve().parent
 
 
+_TOLD = struct.Struct(">IIII")
+"""What the helper says before the picture: width, height, frames, whether they are pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A picture that can be shown, or why there is none."""
+
+    data: bytes | None
+    note: str | None = None
+
+
 def main(source: str, max_pixels: int) -> None:
-    """Reads a picture from standard input (`-`), writes PNG to standard output."""
+    """Reads a picture from standard input (`-`), writes what it is and a PNG to standard output; of
+    a photograph a JPEG, which is sooner made."""
     assert source == "-"
     from PIL import Image  # in the helper only: the supervisor needs no PIL
 
@@ -25,25 +42,45 @@ def main(source: str, max_pixels: int) -> None:
 
     Image.MAX_IMAGE_PIXELS = 400_000_000
     with Image.open(io.BytesIO(sys.stdin.buffer.read())) as image:
+        told = (*image.size, int(getattr(image, "n_frames", 1)), int(image.format == "TIFF"))
         image.draft("RGB", (8000, 8000))
-        shown = pictures.png(image, max_pixels)
-    if shown is not None:
-        sys.stdout.buffer.write(shown[0])
+        if image.format == "JPEG" and image.mode in ("RGB", "L"):
+            buffer = io.BytesIO()
+            pictures.shrink(image, max_pixels).save(buffer, "JPEG", quality=92)
+            shown = buffer.getvalue()
+        else:
+            made = pictures.png(image, max_pixels)
+            shown = made[0] if made else b""
+    sys.stdout.buffer.write(_TOLD.pack(*told) + shown)
 
 
-def fit(data: bytes, max_pixels: int, seconds: float) -> bytes | None:
-    """The picture itself where it is PNG or JPEG of allowed size, else a PNG made by the helper;
-    None when it is none or takes too long."""
+def fit(data: bytes, max_pixels: int, seconds: float) -> Fitted:
+    """The picture itself where it is PNG or JPEG of allowed size, else what the helper makes of it;
+    none when it is no picture or takes too long."""
     mime, width, height = sniff(data)
     if mime != "other" and width * height <= max_pixels:
-        return data
+        return Fitted(data)
     if seconds <= 0:
-        return None
+        return Fitted(None, _TOO_LONG)
     command = [sys.executable, "-s", "-P", str(HERE), "--picture", "-", str(max_pixels)]
     try:
         done = subprocess.run(
             command, input=data, capture_output=True, timeout=seconds, check=False
         )
+    except subprocess.TimeoutExpired:
+        return Fitted(None, _TOO_LONG)
     except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout if sniff(done.stdout)[0] == "image/png" else None
+        return Fitted(None, _UNREADABLE)
+    shown = done.stdout[_TOLD.size :]
+    mime, width, height = sniff(shown)
+    if mime == "other":
+        return Fitted(None, _UNREADABLE)
+    return Fitted(shown, _note(_TOLD.unpack_from(done.stdout), (width, height)))
+
+
+def _note(told: tuple[int, ...], size: tuple[int, int]) -> str:
+    what = "was converted" if told[:2] == size else f"was shrunk to {size[0]}x{size[1]}"
+    note = f"A picture of {told[0]}x{told[1]} pixels {what} to be shown."
+    if told[2] > 1:
+        note += f" It has {told[2]} {'pages' if told[3] else 'frames'}; the first is shown."
+    return note

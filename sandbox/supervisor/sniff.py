@@ -25,7 +25,8 @@ def sniff(data: bytes) -> tuple[Mime, int, int]:
     """Type, width and height; `other` with 0 × 0 for anything but sound PNG and JPEG."""
     if data.startswith(_PNG) and data[12:16] == b"IHDR" and len(data) >= 33:
         width, height, depth, colour = struct.unpack_from(">IIBB", data, 16)
-        if width and height and depth <= 8 and colour in (0, 2, 3, 4, 6):
+        moving = data.find(b"acTL", 33, 4096) >= 0  # its frames are counted by the helper
+        if width and height and depth <= 8 and colour in (0, 2, 3, 4, 6) and not moving:
             return "image/png", width, height
     elif data.startswith(b"\xff\xd8\xff") and len(data) <= _MAX_JPEG_BYTES:
         width, height = _jpeg_size(data)
