@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from agent.address import check_address
 from agent.errors import ConfigError
-from sandbox.spec import DEFAULT_IMAGE, Limits, WallChoice
+from sandbox.spec import DEFAULT_IMAGE, Limits, WallChoice, limits_fault
 
 Arm = Literal["code", "look", "blind"]
 """`code`: the model sees the pictures and has the sandbox; `look`: pictures, no sandbox;
@@ -122,9 +122,6 @@ _AT_LEAST: dict[str, float] = {
     "max_images": 1,
     "max_pixels": 1024,
     "max_image_bytes": 10_000,
-    "memory_mb": 64,
-    "cpus": 0.01,
-    "cell_seconds": 0.01,
     "workers": 1,
 }
 _NAMES = tuple(f.name for f in fields(RunConfig))
@@ -152,6 +149,8 @@ def from_json(values: Mapping[str, Any], source: str = "config") -> RunConfig:
         if value is not None and not least <= value < math.inf:  # nan is refused as well
             expected = f"expected a finite number, at least {least:g}"
             raise ConfigError(f"{source}: {_flag(name)} {expected}, found {value}")
+    if fault := limits_fault(config.limits()):
+        raise ConfigError(f"{source}: {fault}")
     return config
 
 

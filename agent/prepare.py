@@ -25,7 +25,7 @@ from benchmarks.sample import Sample
 from sandbox.session import open_box
 from sandbox.spec import InputFile
 from sandbox.wall import Wall
-from sandbox.walls import choose
+from sandbox.walls import check_limits, choose
 
 SCRIPTED = "scripted"
 """The model of this name runs the reference programs, unless a base URL is given with it."""
@@ -63,10 +63,13 @@ def wall_of(config: RunConfig) -> Wall | None:
 
     Raises:
         SandboxUnavailable: none works here, or the image is missing; says what to install.
+        LimitsRefused: more CPUs than the host has.
     """
     if config.arm == "look":
         return None
-    return choose(config.sandbox, config.image_tag)
+    wall = choose(config.sandbox, config.image_tag)
+    check_limits(wall, config.limits())
+    return wall
 
 
 def dialect_of(config: RunConfig) -> Dialect:

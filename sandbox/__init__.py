@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sandbox.errors import BoxLost as BoxLost
     from sandbox.errors import InputRefused as InputRefused
+    from sandbox.errors import LimitsRefused as LimitsRefused
     from sandbox.errors import SandboxError as SandboxError
     from sandbox.errors import SandboxUnavailable as SandboxUnavailable
     from sandbox.outputs import Display as Display
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from sandbox.spec import Limits as Limits
 
 _HOMES = {
-    "errors": ("BoxLost", "InputRefused", "SandboxError", "SandboxUnavailable"),
+    "errors": ("BoxLost", "InputRefused", "LimitsRefused", "SandboxError", "SandboxUnavailable"),
     "outputs": ("Display", "Error", "Execution", "Stream"),
     "session": ("Box", "open_box"),
     "spec": ("InputFile", "Limits"),
@@ -44,6 +45,7 @@ __all__ = [
     "InputFile",
     "InputRefused",
     "Limits",
+    "LimitsRefused",
     "SandboxError",
     "SandboxUnavailable",
     "Stream",

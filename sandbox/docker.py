@@ -64,6 +64,11 @@ class DockerWall:
         with lost_on_error("describe itself"):
             return cls(api, api.info())
 
+    @property
+    def cpus(self) -> int | None:
+        """How many the engine's machine has, which may be a virtual one."""
+        return int(self.info.get("NCPU") or 0) or None
+
     @asynccontextmanager
     async def open(self, spec: BoxSpec) -> AsyncGenerator[DockerConnection]:
         if spec.runtime and spec.runtime not in self.info.get("Runtimes", {}):

@@ -3,6 +3,7 @@
 SandboxError                 every error of this package
 ├── SandboxUnavailable       no wall of the asked kind works here; the text says what to install
 ├── InputRefused             a file for /mnt/data cannot be used: its name, its hash
+├── LimitsRefused            a box cannot have such limits here: more CPUs than there are
 ├── WireError                a frame is malformed, too long or out of place
 └── BoxLost                  the box is gone and no cell caused it (infrastructure)
 
@@ -21,6 +22,10 @@ class SandboxUnavailable(SandboxError):
 
 class InputRefused(SandboxError):
     """A file meant for the box cannot be used."""
+
+
+class LimitsRefused(SandboxError):
+    """Limits that no box on this host can have."""
 
 
 class WireError(SandboxError):

@@ -23,7 +23,7 @@ from sandbox.spec import DEFAULT_IMAGE, BoxSpec, InputFile, Limits, WallChoice
 from sandbox.supervisor.spec import EXIT_NEVER_READY
 from sandbox.supervisor.wire import Frame
 from sandbox.wall import Wall
-from sandbox.walls import choose
+from sandbox.walls import check_limits, choose
 
 PATIENCE = 4.0
 """Grace periods between the request to kill the kernel and the end of the whole box."""
@@ -226,11 +226,13 @@ async def open_box(
 
     Raises:
         SandboxUnavailable: the wall does not work here.
+        LimitsRefused: a box cannot have such limits here.
         InputRefused: an input file cannot be used.
         BoxLost: the host failed.
     """
     spec = BoxSpec(tuple(inputs), limits or Limits(), image, run_id, seed, runtime)
     chosen = await asyncio.to_thread(choose, wall, image) if isinstance(wall, str) else wall
+    check_limits(chosen, spec.limits)
     box = Box(chosen, spec, await Link.open(chosen, spec))
     try:
         yield box

@@ -13,6 +13,12 @@ DEFAULT_IMAGE = "potrunner-sandbox"
 """Tag of the image that `pot image build` makes."""
 
 
+LEAST_MEMORY_MB, MOST_MEMORY_MB = 64, (1 << 24) - 1
+"""With less no kernel starts; more is a slip."""
+LEAST_CPUS = 0.01
+MOST_CELL_SECONDS = 1e6
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a box may use. Sizes in MiB, times in seconds."""
@@ -35,6 +41,23 @@ class Limits:
     picture_pixels: int = 16_000_000
     """Largest picture that leaves the box; larger ones are shrunk inside, and the note says so."""
     lifetime_seconds: float = 6 * 3600.0
+
+
+def limits_fault(limits: Limits, host_cpus: int | None = None) -> str | None:
+    """What is wrong with limits that a user set, one line; None when nothing is.
+
+    `host_cpus`: what the wall's host has, where that is known already.
+    """
+    most = host_cpus or 1 << 16
+    bounds: tuple[tuple[str, float, float, float, str], ...] = (
+        ("--memory-mb", limits.memory_mb, LEAST_MEMORY_MB, MOST_MEMORY_MB, ""),
+        ("--cpus", limits.cpus, LEAST_CPUS, most, ", all that this host has" if host_cpus else ""),
+        ("--cell-seconds", limits.cell_seconds, 0.01, MOST_CELL_SECONDS, ""),
+    )
+    for name, value, low, high, why in bounds:
+        if not low <= value <= high:  # nan is refused as well
+            return f"{name}: expected {low:g} to {high:.8g}{why}, found {value:g}"
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,12 @@ work, and never the process wall: that one is asked for by name.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from sandbox.bytecode import ensure_bytecode
-from sandbox.errors import BoxLost, SandboxUnavailable
-from sandbox.spec import DEFAULT_IMAGE, WallChoice, WallName
+from sandbox.errors import BoxLost, LimitsRefused, SandboxUnavailable
+from sandbox.spec import DEFAULT_IMAGE, Limits, WallChoice, WallName, limits_fault
 from sandbox.wall import Wall
 
 ISOLATING: tuple[WallName, ...] = ("docker", "bubblewrap")
@@ -58,6 +59,21 @@ def choose(choice: WallChoice, image: str = DEFAULT_IMAGE) -> Wall:
         "no isolating sandbox works here. " + " · ".join(problems) + " · or accept no isolation: "
         "--sandbox process"
     )
+
+
+def check_limits(wall: Wall, limits: Limits) -> None:
+    """
+    Raises:
+        LimitsRefused: no box of this wall can have them; an engine says so only when a box is made.
+    """
+    cpus = os.cpu_count()
+    if wall.name == "docker":
+        from sandbox.docker import DockerWall
+
+        cpus = wall.cpus if isinstance(wall, DockerWall) else None
+    fault = limits_fault(limits, cpus)
+    if fault:
+        raise LimitsRefused(fault)
 
 
 def _wall(name: WallName, image: str) -> Wall:

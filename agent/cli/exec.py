@@ -16,11 +16,11 @@ from agent.cells import split_cells
 from agent.cli.problem import Problem
 from agent.cli.streams import MOST_PICTURE, read_bytes, read_text
 from agent.signals import run_async
-from sandbox.errors import InputRefused, SandboxError
+from sandbox.errors import InputRefused, LimitsRefused, SandboxError
 from sandbox.outputs import Display, Error, Execution
 from sandbox.reaper import guard
 from sandbox.session import Box, open_box
-from sandbox.spec import DEFAULT_IMAGE, InputFile, Limits
+from sandbox.spec import DEFAULT_IMAGE, InputFile, Limits, limits_fault
 
 
 class Sandbox(StrEnum):
@@ -45,14 +45,12 @@ def command(
     cpus: Annotated[float, typer.Option(help="CPUs of the box.")] = 1.0,
 ) -> None:
     """Run cells in a box, one JSON line each."""
-    if not 0 < cell_seconds < 1e6 or not 64 <= memory_mb < 1 << 24 or not 0.01 <= cpus <= 1024:
-        raise Problem(
-            "expected --cell-seconds > 0, --memory-mb ≥ 64 and --cpus ≥ 0.01, found "
-            f"{cell_seconds:g}, {memory_mb} and {cpus:g}"
-        )
+    limits = Limits(memory_mb=memory_mb, cpus=cpus, cell_seconds=cell_seconds)
+    fault = limits_fault(limits)
+    if fault:
+        raise Problem(fault)
     cells = split_cells(read_text(file, "a file of cells"))
     inputs = _inputs(image or [])
-    limits = Limits(memory_mb=memory_mb, cpus=cpus, cell_seconds=cell_seconds)
     show = print_json if as_json or not sys.stdout.isatty() else print_text
     run_id = f"exec-{secrets.token_hex(6)}"
     with guard(run_id):
@@ -74,7 +72,7 @@ async def _run(
         ) as box:
             for code in cells:
                 show(await _cell(box, code))
-    except InputRefused as error:
+    except (InputRefused, LimitsRefused) as error:
         raise Problem(str(error), code=2) from None
     except SandboxError as error:
         raise Problem(str(error), code=3) from None

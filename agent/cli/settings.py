@@ -16,7 +16,7 @@ from agent.config import RunConfig
 from agent.errors import AgentError, ConfigError, DiskFull, NothingRan
 from agent.models.errors import ModelError
 from benchmarks.errors import BenchmarkError
-from sandbox.errors import InputRefused, SandboxError
+from sandbox.errors import InputRefused, LimitsRefused, SandboxError
 
 ModelName = Annotated[
     str | None,
@@ -107,7 +107,7 @@ def problems() -> Generator[None]:
         yield
     except (NothingRan, DiskFull, ModelError) as error:
         raise Problem(str(error), 3) from error
-    except (AgentError, BenchmarkError, InputRefused) as error:
+    except (AgentError, BenchmarkError, InputRefused, LimitsRefused) as error:
         raise Problem(str(error), 2) from error
     except SandboxError as error:
         raise Problem(str(error), 3) from error
