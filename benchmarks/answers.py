@@ -5,58 +5,44 @@ Pure, linear in the length of the text, never raises. What a span means is for t
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-_THINK = re.compile(r"<(/?)think\s*>", re.IGNORECASE)
-_ANSWER = re.compile(r"<(/?)answer\s*>", re.IGNORECASE)
-# Right after an answer tag, `<code>` marks the answer up.
-_TAGGED_CODE = re.compile(r"(?<!<answer>)<(/?)(code|tool_call)\s*>", re.IGNORECASE)
-_FENCE_LINE = re.compile(
-    r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<fence>`{3,}|~{3,})(?P<info>[^`]*)$"
-)
-_OPENS_AT_END = re.compile(r"(?P<fence>`{3,})[ \t]*(?P<info>[\w.+:-]{1,40})[ \t]*$")
-_INLINE = re.compile(r"`{3}[ \t]*(?P<info>[\w.+:-]{1,40})\b[^`\n]*`{3}")
-_TAIL = 200
-"""Characters at a line's end that are searched for a fence: bounds the work on hostile lines."""
+from benchmarks.elements import elements
+from benchmarks.fences import blocks
+from benchmarks.reasoning import strip_reasoning
+from benchmarks.syntax import looks_like_python
 
-PYTHON_LABELS = frozenset({"python", "python3", "py", "py3", "ipython", "ipython3"})
-# A span printed by a program in another language is no answer either, although it will not be run.
-_OTHER_PROGRAMS = frozenset(
-    (
-        "bash",
-        "sh",
-        "shell",
-        "zsh",
-        "console",
-        "powershell",
-        "javascript",
-        "js",
-        "typescript",
-        "ts",
-        "c",
-        "cpp",
-        "c++",
-        "csharp",
-        "java",
-        "kotlin",
-        "go",
-        "rust",
-        "ruby",
-        "perl",
-        "php",
-        "r",
-        "julia",
-        "matlab",
-        "octave",
-        "lua",
-        "scala",
-        "swift",
-        "sql",
-        "dockerfile",
-        "makefile",
-    )
+_ANSWER = re.compile(r"<(?:/\s{0,9})?answer(?:\s[^<>/]{0,200})?>", re.IGNORECASE)
+_ESCAPED = re.compile(r"&lt;(?:/\s{0,9})?answer\b", re.IGNORECASE)
+_PLACEHOLDER = re.compile(
+    r"[\W_]{0,9}(?:(?:your|the|my|final)\s+){0,3}answer(?:\s+(?:goes\s+)?here)?[\W_]{0,9}"
+    r"|[.…\s]{0,9}(?:…|\.\.)[.…\s]{0,9}",
+    re.IGNORECASE,
 )
+_LONGEST_PLACEHOLDER = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of a text that is code, or an output that the model made up."""
+
+    start: int
+    end: int
+    computes: bool
+    """Whether it would do something. What would not, and stands in an answer, is markup there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was found of answers in a text."""
+
+    span: str | None
+    """As written, white space included; None where there is none."""
+    markup: frozenset[int]
+    """The starts of the stretches that are part of an answer and no code."""
 
 
 def answer_span(text: str, finish_reason: str | None) -> str | None:
@@ -66,124 +52,82 @@ def answer_span(text: str, finish_reason: str | None) -> str | None:
     counts. The last complete `<answer>…</answer>` is taken, from the innermost open tag; a last tag
     that is unclosed counts only when `finish_reason` is `stop` (servers cut the stop string off).
     """
-    visible = without_code(strip_reasoning(text)[0])
-    opened: int | None = None
-    span: str | None = None
-    for tag in _ANSWER.finditer(visible):
-        if not tag.group(1):
-            opened = tag.end()
-        elif opened is not None:
-            span, opened = visible[opened : tag.start()], None
-    if opened is not None and finish_reason == "stop":
-        span = visible[opened:]
+    span = raw_span(text, finish_reason)
     return None if span is None else span.strip()
 
 
-def strip_reasoning(text: str) -> tuple[str, str | None]:
-    """The visible text and the reasoning that stood inline (None where there was none).
+def raw_span(text: str, finish_reason: str | None) -> str | None:
+    """As `answer_span`, with the white space: what tells a blank span from an empty one."""
+    visible = strip_reasoning(text)[0]
+    return read_answer(visible, set_aside(visible), finish_reason).span
 
-    Paired `<think>` blocks, all up to the last unpaired `</think>`, and an unclosed `<think>` with
-    everything after it are reasoning. A block that was opened twice and closed once ends where it
-    was closed: models name the tag while they think.
+
+def is_placeholder(span: str) -> bool:
+    """Whether it repeats what a prompt says of the form: `your answer here`, `…`."""
+    return len(span) <= _LONGEST_PLACEHOLDER and _PLACEHOLDER.fullmatch(span) is not None
+
+
+def set_aside(text: str) -> tuple[Stretch, ...]:
+    """Blocks with a programming language's label, elements with code, calls or outputs: in order,
+    not overlapping. Reasoning must be gone from the text."""
+    found = [
+        Stretch(block.start, block.end, block.is_python and looks_like_python(block.code))
+        for block in blocks(text)
+        if block.is_program
+    ]
+    found += [
+        Stretch(each.start, each.end, each.kind != "code" or looks_like_python(each.inner))
+        for each in elements(text)
+    ]
+    return apart(found)
+
+
+def apart(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
+    """The stretches in order, without those that begin inside of another."""
+    kept: list[Stretch] = []
+    for stretch in sorted(stretches, key=lambda each: each.start):
+        if not kept or stretch.start >= kept[-1].end:
+            kept.append(stretch)
+    return tuple(kept)
+
+
+def read_answer(text: str, aside: tuple[Stretch, ...], finish_reason: str | None) -> Reading:
+    """The answer in a text whose reasoning is gone; `aside` as `set_aside` gives it.
+
+    Of several spans the last counts that is no placeholder. Where a gateway escaped the tags, they
+    are read all the same.
     """
-    tags = list(_THINK.finditer(text))
-    if not tags:
-        return text, None
-    end = len(text)
-    while tags and not tags[-1].group(1):
-        end = tags.pop().start()
-    depth = 0
-    for tag in tags:
-        depth = max(depth + (-1 if tag.group(1) else 1), 0)
-    return _split(text, tags, end, nested=depth == 0)
-
-
-def _split(
-    text: str, tags: list[re.Match[str]], end: int, *, nested: bool
-) -> tuple[str, str | None]:
-    pieces: list[tuple[str, bool]] = []
-    depth, start, hidden = 0, 0, 0
-    for tag in tags:
-        pieces.append((text[start : tag.start()], depth == 0))
-        start = tag.end()
-        if not tag.group(1):
-            depth = depth + 1 if nested else 1
-        elif depth:
-            depth -= 1
-        else:
-            hidden = len(pieces)
-    pieces.append((text[start:end], True))
-    pieces.append((_THINK.sub("", text[end:]), False))
-    visible = [piece for at, (piece, shown) in enumerate(pieces) if shown and at >= hidden]
-    thought = [piece for at, (piece, shown) in enumerate(pieces) if not shown or at < hidden]
-    return "".join(visible), "".join(thought).strip() or None
-
-
-def without_code(text: str) -> str:
-    """The text with every executable block replaced by a line break: fences with a programming
-    language's label, `<code>` and `<tool_call>` elements (to the end where they are unclosed)."""
-    return _without_tagged("\n".join(_lines_outside_programs(text)))
-
-
-def is_program(info: str) -> bool:
-    """Whether a fence's info string names a programming language."""
-    words = re.split(r"[^\w+#]", info.strip().lower(), maxsplit=1)
-    return words[0] in PYTHON_LABELS or words[0] in _OTHER_PROGRAMS
-
-
-def _lines_outside_programs(text: str) -> Iterator[str]:
-    """Fences as CommonMark has them (closed by a bare fence as long as the opening one), and as
-    models write them: opened at the end of a line of prose, closed at the end of a line of code."""
-    fence, program = "", False
-    for raw in text.split("\n"):
-        line = raw.rstrip("\r")
-        if not fence:
-            fence, program, line = _opens(line)
-            yield line
+    if _ANSWER.search(text) is None and _ESCAPED.search(text) is not None:
+        text, aside = html.unescape(_without(text, aside, 0, len(text))), ()
+    spans: list[str] = []
+    markup: set[int] = set()
+    opened: int | None = None
+    at, first = 0, 0
+    for tag in _ANSWER.finditer(text):
+        while at < len(aside) and aside[at].start < tag.start():
+            at += 1
+        if at and tag.start() < aside[at - 1].end:
             continue
-        after = _after_closing(line, fence, program)
-        if not program:
-            yield line
-        elif after:
-            yield after
-        if after is not None:
-            fence = ""
+        if tag.group()[1] != "/":
+            opened, first = tag.end(), at
+        elif opened is not None:
+            inside = aside[first:at]
+            code = [each for each in inside if each.computes]
+            span = _without(text, code, opened, tag.start())
+            opened = None
+            if span.strip() or not code:
+                spans.append(span)
+                markup |= {each.start for each in inside if not each.computes}
+    if opened is not None and finish_reason == "stop":
+        spans.append(_without(text, aside[first:], opened, len(text)))
+    meant = [span for span in spans if not is_placeholder(span)]
+    return Reading((meant or spans or [None])[-1], frozenset(markup))
 
 
-def _opens(line: str) -> tuple[str, bool, str]:
-    """The fence this line opens ("" for none), whether a program is in it, what stays visible."""
-    whole = _FENCE_LINE.match(line)
-    if whole is not None:
-        program = is_program(whole["info"])
-        return whole["fence"], program, "" if program else line
-    line = _INLINE.sub(lambda found: " " if is_program(found["info"]) else found[0], line)
-    tail = _OPENS_AT_END.search(line[-_TAIL:])
-    if tail is not None and is_program(tail["info"]):
-        return tail["fence"], True, line[: max(len(line) - _TAIL, 0) + tail.start()]
-    return "", False, line
-
-
-def _after_closing(line: str, fence: str, program: bool) -> str | None:
-    """What follows the closing fence on its line; None where the line does not close the block. A
-    fence with an info string does not; a tag is no info string."""
-    bare = line.strip()
-    if bare.startswith(fence):
-        rest = bare.lstrip(fence[0]).strip()
-        return rest if not rest or rest.startswith("<") else None
-    return "" if program and bare.endswith(fence) else None
-
-
-def _without_tagged(text: str) -> str:
+def _without(text: str, stretches: Iterable[Stretch], start: int, end: int) -> str:
+    """`text[start:end]` with a line break for each stretch."""
     kept: list[str] = []
-    start, inside = 0, ""
-    for tag in _TAGGED_CODE.finditer(text):
-        name = tag.group(2).lower()
-        if not inside and not tag.group(1):
-            kept.append(text[start : tag.start()])
-            inside = name
-        elif inside == name and tag.group(1):
-            kept.append("\n")
-            start, inside = tag.end(), ""
-    if not inside:
-        kept.append(text[start:])
-    return "".join(kept)
+    for stretch in stretches:
+        kept.append(text[start : stretch.start])
+        start = stretch.end
+    return "\n".join([*kept, text[start:end]])

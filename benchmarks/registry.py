@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.answers import answer_span
+from benchmarks.answers import raw_span
 from benchmarks.cwi import rules, source
 from benchmarks.errors import BenchmarkError, DataError
 from benchmarks.sample import Sample, Score
@@ -59,7 +60,10 @@ def score_response(
         BenchmarkError: unknown benchmark or task. GoldError: the target is not of its type.
     """
     del reasoning
-    return score_span(benchmark, task, target, answer_span(response, finish_reason), meta)
+    score = score_span(benchmark, task, target, raw_span(response, finish_reason), meta)
+    if score.outcome == "no_span" and not response.strip():
+        return replace(score, reason="the response is empty")
+    return score
 
 
 def score_span(

@@ -7,10 +7,12 @@ fence is part of that block.
 from __future__ import annotations
 
 import bisect
+from collections.abc import Iterator
 
-from agent.dialects import fences, reading, tagged
+from agent.dialects import reading, tagged
 from agent.dialects.tools import Tools
 from agent.messages import Action, Reply
+from benchmarks import fences
 
 _HOW = "Expected a tool call, a <code> element, a ```python block or <answer>…</answer>."
 
@@ -19,19 +21,20 @@ def read(reply: Reply) -> tuple[Action, ...]:
     """As `Dialect.read`."""
     if reply.tool_calls:
         return Tools().read(reply)
-    text = reading.visible(reply)
-    pieces = tagged.pieces(text, reply.finish_reason)
-    elements = _outside(pieces, fences.blocks(text)) if pieces else []
-    found = reading.from_pieces(elements)
-    if not found.runs:
-        fenced = reading.fenced_code(text, reply.finish_reason)
-        found = fenced if fenced.runs or not found.hints else found
+    text, end = reading.visible(reply), reply.finish_reason
+    elements = reading.Found(reading.outside_answers(text, _outside_fences(text, end), end))
+    fenced = reading.fenced_code(text, end)
+    ways = (elements, fenced, reading.left_calls(text, end))
+    found = next((way for way in ways if way.runs), None)
+    found = found or next((way for way in ways if way.hints), fenced)
     return reading.actions(reply, text, found, _HOW)
 
 
-def _outside(
-    pieces: tuple[tagged.Piece, ...], blocks: tuple[fences.Block, ...]
-) -> list[tagged.Piece]:
+def _outside_fences(text: str, finish_reason: str | None) -> Iterator[tagged.Piece]:
+    blocks = fences.blocks(text)
     starts = [block.start for block in blocks]
     ends = [-1, *(block.end for block in blocks)]
-    return [piece for piece in pieces if piece.start >= ends[bisect.bisect(starts, piece.start)]]
+    for piece in tagged.pieces(text, finish_reason):
+        start = piece.stretch.start
+        if start >= ends[bisect.bisect(starts, start)]:
+            yield piece

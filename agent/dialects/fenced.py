@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from agent.dialects import reading
+from agent.dialects import arguments, reading
+from agent.dialects.tagged import Piece
 from agent.messages import Action, Malformed, Message, Part, Reply, Run, Text
+from benchmarks.answers import Stretch
 
 _HOW = f"Put code to run in a ```python block, or {reading.ANSWER_FORM}."
 
@@ -34,9 +36,9 @@ class Fenced:
         found = reading.fenced_code(text, reply.finish_reason)
         if not found.runs and reply.tool_calls:
             found = _from_calls(reply, found)
-        elif not found.runs and not found.taken:
-            calls = reading.tagged_code(text, reply.finish_reason, calls_only=True)
-            found = calls if calls.taken else found
+        elif not found.runs:
+            calls = reading.left_calls(text, reply.finish_reason)
+            found = calls if calls.runs or not found.hints else found
         return reading.actions(reply, text, found, _HOW)
 
     def assistant(self, reply: Reply) -> Message:
@@ -54,10 +56,15 @@ class Fenced:
 
 
 def _from_calls(reply: Reply, found: reading.Found) -> reading.Found:
-    calls = reading.called_code(reading.unique_calls(reply.tool_calls), reply.finish_reason)
-    runs = tuple(Run(call.code) for call in calls if isinstance(call, Run))
-    hints = tuple(call.hint for call in calls if isinstance(call, Malformed))
-    return reading.Found(runs, found.taken, hints + found.hints)
+    """The calls as pieces of no length at the text's very start, before what was found there."""
+    pieces = [
+        Piece(
+            Stretch(0, 0, computes=True),
+            (arguments.read(c.name, c.arguments, reply.finish_reason),),
+        )
+        for c in reading.unique_calls(reply.tool_calls)
+    ]
+    return reading.Found((*pieces, *found.pieces), found.hint)
 
 
 def user_message(results: tuple[tuple[Action, tuple[Part, ...]], ...]) -> tuple[Message, ...]:

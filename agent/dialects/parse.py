@@ -6,11 +6,10 @@ a whole completion. A JSON list gives one result an element. All else is the tex
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any, cast
 
-from agent import dialects
+from agent import dialects, loose_json
 from agent.dialects import auto
 from agent.dialects.reading import thinking
 from agent.messages import Answer, Malformed, Reply, Run
@@ -22,8 +21,8 @@ _KEYS = frozenset({"role", "content", "tool_calls", "message", "choices"})
 def replies(source: str) -> tuple[Reply, ...]:
     """The replies in the contents of a file."""
     try:
-        value: object = json.loads(source)
-    except (ValueError, RecursionError):
+        value = loose_json.parse(source)
+    except ValueError:
         return (Reply(source),)
     if isinstance(value, list):
         return tuple(_reply(element) for element in cast("list[object]", value))
@@ -53,7 +52,7 @@ def _is_message(value: object) -> bool:
 
 def _reply(value: object) -> Reply:
     if not _is_message(value):
-        return Reply(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        return Reply(value if isinstance(value, str) else loose_json.dump(value))
     fields = cast("dict[str, Any]", value)
     if "choices" in fields:
         return read_completion(fields) or Reply("")

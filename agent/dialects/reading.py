@@ -6,14 +6,20 @@ takes any text.
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agent.dialects import arguments, fences, tagged
-from agent.dialects.syntax import looks_like_python
+from agent.dialects import arguments, tagged
+from agent.dialects.arguments import Code, Hint
+from agent.dialects.repair import meant
+from agent.dialects.tagged import Piece
 from agent.messages import Action, Answer, Malformed, Reply, Run, ToolCall
-from benchmarks.answers import answer_span, strip_reasoning
+from benchmarks import fences
+from benchmarks.answers import Stretch, apart, read_answer, set_aside
+from benchmarks.reasoning import strip_reasoning
+from benchmarks.syntax import looks_like_python
 
 _TORN_TAG = re.compile(r"\s*<?/?thi?n?k?>?\s*", re.IGNORECASE)
 """All there is to see when a stop string fired, or a server's parser split, inside the thinking."""
@@ -22,16 +28,31 @@ CUT_HINT = (
     "Your reply was cut off at the token limit before any code or answer was complete. "
     f"Be brief: send short code, or {ANSWER_FORM}."
 )
-CUT_CODE = "Your code was cut off at the token limit and was not run. Send shorter code."
+CUT_IN_REASONING = (
+    "Your reply ended in the reasoning (cut in reasoning), before any code or answer. "
+    f"Think less: send short code, or {ANSWER_FORM}."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Code in a text: what to run, which stretches it takes up, what was wrong with the rest."""
+    """Code in a text: its stretches in order, and why there is none to run."""
 
-    runs: tuple[Run, ...] = ()
-    taken: tuple[tuple[int, int], ...] = ()
-    hints: tuple[str, ...] = ()
+    pieces: tuple[Piece, ...] = ()
+    hint: str = ""
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        return tuple(run(code.text) for code in self._found if isinstance(code, Code))
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        hints = (hint.text for hint in self._found if isinstance(hint, Hint))
+        return (*hints, self.hint) if self.hint else tuple(hints)
+
+    @property
+    def _found(self) -> list[Code | Hint]:
+        return [each for piece in self.pieces for each in piece.found]
 
 
 def visible(reply: Reply) -> str:
@@ -66,37 +87,55 @@ def fenced_code(text: str, finish_reason: str | None) -> Found:
     chosen = [block for block in found if block.is_python]
     if not chosen:
         chosen = [b for b in found if not b.label and b.closed and looks_like_python(b.code)]
-    cut = finish_reason in arguments.CUT
-    whole = [block for block in chosen if block.closed or not cut]
-    hints: list[str] = []
-    if len(whole) < len(chosen):
-        hints.append(CUT_CODE)
-    elif chosen and not any(block.code.strip() for block in chosen):
-        hints.append("The code block was empty.")
+    pieces = outside_answers(text, (_block(b, finish_reason) for b in chosen), finish_reason)
+    hint = ""
+    if pieces and not any(piece.found for piece in pieces):
+        hint = "The code block was empty."
     elif found and not chosen:
         labels = ", ".join(sorted({block.label or "no label" for block in found}))
-        hints.append(f"Only ```python blocks are run; found: {labels[:80]}.")
-    return Found(
-        tuple(run(block.code) for block in whole if block.code.strip()),
-        tuple((block.start, block.end) for block in chosen),
-        tuple(hints),
+        hint = f"Only ```python blocks are run; found: {labels[:80]}."
+    return Found(pieces, hint)
+
+
+def _block(block: fences.Block, finish_reason: str | None) -> Piece:
+    computes = block.is_python and looks_like_python(block.code)
+    found: tuple[Code | Hint, ...] = (Code(meant(block.code)),) if block.code.strip() else ()
+    if not block.closed and finish_reason in arguments.CUT:
+        found = (Hint(tagged.CUT_CODE),)
+    return Piece(Stretch(block.start, block.end, computes), found)
+
+
+def tagged_code(text: str, finish_reason: str | None) -> Found:
+    """`<code>` elements and calls that a server left as text."""
+    pieces = outside_answers(text, tagged.pieces(text, finish_reason), finish_reason)
+    return (
+        Found(pieces) if any(piece.found for piece in pieces) else left_calls(text, finish_reason)
     )
 
 
-def tagged_code(text: str, finish_reason: str | None, *, calls_only: bool = False) -> Found:
-    """`<code>` and `<tool_call>` elements, or the latter alone."""
-    names = ("tool_call",) if calls_only else ("code", "tool_call")
-    return from_pieces(tagged.pieces(text, finish_reason, names))
-
-
-def from_pieces(found: Iterable[tagged.Piece]) -> Found:
-    """Elements as what they ask to run."""
-    found = tuple(found)
-    return Found(
-        tuple(run(p.found.text) for p in found if isinstance(p.found, arguments.Code)),
-        tuple((piece.start, piece.end) for piece in found),
-        tuple(p.found.text for p in found if isinstance(p.found, arguments.Hint)),
+def left_calls(text: str, finish_reason: str | None) -> Found:
+    """Calls that a server left as text: in the marks of some family of models, or as bare JSON."""
+    pieces = tuple(tagged.pieces(text, finish_reason, calls_only=True))
+    if any(piece.found for piece in pieces):
+        return Found(pieces)
+    places = [(0, len(text), text)]
+    places += [(b.start, b.end, b.code) for b in fences.blocks(text) if b.label in ("json", "")]
+    bare = (
+        Piece(Stretch(start, end, computes=True), tagged.bare_calls(inner, finish_reason))
+        for start, end, inner in places
     )
+    found = tuple(piece for piece in bare if piece.found)
+    return Found(outside_answers(text, found, finish_reason))
+
+
+def outside_answers(
+    text: str, pieces: Iterable[Piece], finish_reason: str | None
+) -> tuple[Piece, ...]:
+    """The pieces that are code, and no markup of an answer."""
+    pieces = tuple(pieces)
+    stretches = tuple(piece.stretch for piece in pieces)
+    markup = read_answer(text, stretches, finish_reason).markup
+    return tuple(piece for piece in pieces if piece.stretch.start not in markup)
 
 
 def unique_calls(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
@@ -123,20 +162,25 @@ def called_code(calls: Iterable[ToolCall], finish_reason: str | None) -> tuple[A
     return tuple(actions)
 
 
-def answer(text: str, taken: Iterable[tuple[int, int]], finish_reason: str | None) -> str | None:
-    """The answer span of what remains when the stretches that are code are taken out."""
-    kept: list[str] = []
-    at = 0
-    for start, end in taken:
-        kept.append(text[at:start])
-        at = end
-    return answer_span("\n".join([*kept, text[at:]]), finish_reason)
+def answer(text: str, found: Found, finish_reason: str | None) -> str | None:
+    """The answer span of what remains without the code that was found and other programs."""
+    mine = tuple(piece.stretch for piece in found.pieces)
+    starts = [stretch.start for stretch in mine]
+    ends = [0, *(stretch.end for stretch in mine)]
+
+    def free(other: Stretch) -> bool:
+        after = bisect.bisect(starts, other.start)
+        return other.start >= ends[after] and bisect.bisect_left(starts, other.end) == after
+
+    others = [other for other in set_aside(text) if free(other)]
+    span = read_answer(text, apart([*mine, *others]), finish_reason).span
+    return None if span is None else span.strip()
 
 
 def actions(reply: Reply, text: str, found: Found, how: str) -> tuple[Action, ...]:
     """Code, then the answer; a `Malformed` where there is neither. `how` ends its hint: the way to
     run code in this dialect."""
-    span = answer(text, found.taken, reply.finish_reason)
+    span = answer(text, found, reply.finish_reason)
     read: tuple[Action, ...] = found.runs if span is None else (*found.runs, Answer(span))
     return read or (Malformed(hint(reply, found.hints, how)),)
 
@@ -145,6 +189,8 @@ def hint(reply: Reply, hints: tuple[str, ...], how: str) -> str:
     """What the model is told of a reply with neither code nor answer."""
     if hints:
         return f"{hints[0]} {how}"
+    if cut_in_reasoning(reply):
+        return CUT_IN_REASONING
     if reply.finish_reason in arguments.CUT:
         return CUT_HINT
     what = "Your reply was empty." if not visible(reply).strip() else "No code and no answer found."

@@ -46,14 +46,14 @@ class Tools:
     def read(self, reply: Reply) -> tuple[Action, ...]:
         """One action a call, in order, then the answer of the text if there is one."""
         text = reading.visible(reply)
-        as_text = reading.tagged_code(text, reply.finish_reason, calls_only=True)
         calls = reading.unique_calls(reply.tool_calls)
+        as_text = reading.left_calls(text, reply.finish_reason)
         if not calls:
-            if not as_text.taken and reading.fenced_code(text, reply.finish_reason).runs:
-                as_text = reading.Found((), (), ("Code in the text of a reply is not run.",))
+            if not as_text.pieces and reading.fenced_code(text, reply.finish_reason).runs:
+                as_text = reading.Found((), "Code in the text of a reply is not run.")
             return reading.actions(reply, text, as_text, _HOW)
         actions = reading.called_code(calls, reply.finish_reason)
-        span = reading.answer(text, as_text.taken, reply.finish_reason)
+        span = reading.answer(text, as_text, reply.finish_reason)
         return actions if span is None else (*actions, Answer(span))
 
     def assistant(self, reply: Reply) -> Message:

@@ -1,17 +1,18 @@
 """JSON of a chat completion → `Reply`, whatever shape servers give it.
 
-Content may be a string, parts or null; reasoning comes as `reasoning_content` or `reasoning`; tool
-arguments as a string, an object or null; `message`, `usage` and their members may be null or
+Content may be a string, parts or null; reasoning comes as `reasoning_content`, `reasoning`,
+`reasoning_details` or parts; calls as `tool_calls`, the old `function_call` or `tool_use` parts,
+with arguments as a string, an object or null; `message`, `usage` and their members may be null or
 missing. Nothing here raises on odd shapes: what cannot be read counts as absent.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from agent import loose_json
 from agent.messages import Image, Reply, Request, ToolCall, Usage
 
 _CHARS_PER_TOKEN = 4
@@ -31,7 +32,8 @@ def read_completion(body: Mapping[str, Any]) -> Reply | None:
 
 def read_choice(choice: Mapping[str, Any]) -> Reply:
     """A message with the `finish_reason` that stands beside it."""
-    reply = read_message(_object(choice.get("message")))
+    message: object = choice.get("message")
+    reply = read_message({"content": message} if isinstance(message, str) else _object(message))
     if not reply.text and isinstance(choice.get("text"), str):
         reply = replace(reply, text=choice["text"])
     return replace(reply, finish_reason=_string(choice.get("finish_reason")))
@@ -40,16 +42,18 @@ def read_choice(choice: Mapping[str, Any]) -> Reply:
 def read_message(message: Mapping[str, Any]) -> Reply:
     """A bare assistant message."""
     content: object = message.get("content")
-    reasoning = _string(message.get("reasoning_content")) or _string(message.get("reasoning"))
-    refusal = _string(message.get("refusal"))
-    if isinstance(content, list):
-        parts = [_object(part) for part in cast("list[object]", content)]
-        reasoning = reasoning or _joined(parts, "thinking") or _joined(parts, "reasoning")
-        refusal = refusal or _joined(parts, "refusal")
-        content = _joined(parts, "text")
+    parts = [_part(part) for part in _list(content)]
+    reasoning = (
+        _words(message.get("reasoning_content"))
+        or _words(message.get("reasoning"))
+        or _joined(parts, "thinking")
+        or _joined(parts, "reasoning")
+        or _words(message.get("reasoning_details"))
+    )
+    refusal = _string(message.get("refusal")) or _joined(parts, "refusal")
     return Reply(
-        text=_string(content) or "",
-        tool_calls=_calls(message),
+        text=content if isinstance(content, str) else _joined(parts, "text"),
+        tool_calls=_calls(message, parts),
         reasoning=reasoning or None,
         refusal=refusal or None,
     )
@@ -71,9 +75,10 @@ def estimated_usage(request: Request, reply: Reply) -> Usage:
     return Usage(prompt, -(-said // _CHARS_PER_TOKEN), estimated=True)
 
 
-def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
+def _calls(message: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...]:
     found: object = message.get("tool_calls")
-    calls = [_object(call) for call in cast("list[object]", found)] if _is_list(found) else []
+    calls = [_object(call) for call in _list(_opened(found))]
+    calls = calls or [part for part in parts if part.get("type") == "tool_use"]
     legacy = _object(message.get("function_call"))
     if legacy and not calls:
         calls = [{"function": legacy}]
@@ -81,10 +86,11 @@ def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
 
 
 def _call(call: Mapping[str, Any], number: int) -> ToolCall:
-    function = _object(call.get("function")) or call
-    arguments: object = function.get("arguments")
+    function = _object(call.get("function")) or _object(call.get("custom")) or call
+    given = (function.get(key) for key in ("arguments", "parameters", "input"))
+    arguments: object = next((each for each in given if each is not None), "")
     if not isinstance(arguments, str):
-        arguments = "" if arguments is None else json.dumps(arguments)
+        arguments = loose_json.dump(arguments)
     call_id = _string(call.get("id")) or f"call_{number}"
     return ToolCall(call_id, _string(function.get("name")) or "", arguments)
 
@@ -98,23 +104,40 @@ def _usage(usage: Mapping[str, Any]) -> Usage | None:
     return Usage(prompt, completion)
 
 
-def _joined(parts: list[Mapping[str, Any]], kind: str) -> str:
+def _joined(parts: Sequence[Mapping[str, Any]], kind: str) -> str:
     """The texts of all parts of one kind."""
-    return "\n".join(
-        text
-        for part in parts
-        if part.get("type", "text") in (kind, f"output_{kind}")
-        and isinstance(text := part.get(kind, part.get("text")), str)
-    )
+    chosen = [part for part in parts if part.get("type", "text") in (kind, f"output_{kind}")]
+    texts = [_words(part.get(kind, part.get("text"))) for part in chosen]
+    return "\n".join(text for text in texts if text is not None)
+
+
+def _words(value: object) -> str | None:
+    """A text, or the texts in a list of parts or in one; None where there are none."""
+    if isinstance(value, str):
+        return value
+    texts = [_string(_part(part).get("text")) for part in _list(value)]
+    return "\n".join(text for text in texts if text is not None) if any(texts) else None
+
+
+def _part(value: object) -> Mapping[str, Any]:
+    return {"text": value} if isinstance(value, str) else _object(value)
+
+
+def _opened(value: object) -> object:
+    """Calls that were encoded once more."""
+    return loose_json.load(value)[0] if isinstance(value, str) else value
 
 
 def _object(value: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
 
+def _list(value: object) -> list[object]:
+    """A list as it is, an object as a list of one, nothing else."""
+    if isinstance(value, dict):
+        return [cast("object", value)]
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
 def _string(value: object) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)

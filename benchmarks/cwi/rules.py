@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
+from benchmarks.answers import is_placeholder
 from benchmarks.cwi.compare import Values, boxes, cells, in_order
 from benchmarks.cwi.fields import Field, read_sections, read_values
 from benchmarks.errors import BenchmarkError, GoldError
@@ -202,7 +203,9 @@ def _read(rule: Rule, span: str, *, like: Values | None) -> Values:
     """The span's groups of numbers; `like` is the gold, where the answer must have its shape."""
     size = len(rule.fields)
     if not span.strip():
-        raise _Unparsed("the span is empty")
+        raise _Unparsed("the span is blank" if span else "the span is empty")
+    if is_placeholder(span):
+        raise _Unparsed("the span is a placeholder, no answer")
     sections = read_sections(span, rule.sections) if rule.sections else None
     if sections is None:
         names = {field.name for field in rule.fields}

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.answers import answer_span, strip_reasoning, without_code
+from benchmarks.answers import answer_span
+from benchmarks.reasoning import strip_reasoning
 
 SPANS: list[tuple[str, str, str | None, str | None]] = [
     ("plain", "so <answer>3</answer>", None, "3"),
@@ -93,11 +94,6 @@ def test_reasoning_is_told_apart() -> None:
     assert strip_reasoning("no tags") == ("no tags", None)
     assert strip_reasoning("a</think>b") == ("b", "a")
     assert strip_reasoning("a<think>b") == ("a", "b")
-
-
-def test_code_goes_and_prose_stays() -> None:
-    assert without_code("a\n```python\nx = 1\n```\nb").split() == ["a", "b"]
-    assert without_code("a\n```\nx = 1\n```\nb").split() == ["a", "```", "x", "=", "1", "```", "b"]
 
 
 PIECES = st.sampled_from(
