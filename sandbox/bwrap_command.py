@@ -73,7 +73,7 @@ def arguments(
 
 def program(flavour: Flavour, uid: int) -> list[str]:
     """The box's first program; for `own_uid` through `setpriv`, which drops what root had."""
-    start = ["/opt/venv/bin/python3", *PYTHON_FLAGS, SUPERVISOR_MOUNT]
+    start = ["/usr/local/venv/bin/python3", *PYTHON_FLAGS, SUPERVISOR_MOUNT]
     if flavour == "user_namespace":
         return start
     drop = [f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
@@ -112,18 +112,22 @@ def _folders(layout: Layout) -> list[str]:
 
 
 def _system() -> list[str]:
-    options = ["--ro-bind", "/usr", "/usr"]
+    options: list[str] = []
+    for entry in sorted(Path("/usr").iterdir()):
+        # What an administrator or an image put into `local` is nobody's business in the box: our
+        # own Python and packages take its place.
+        if entry.name in ("local", "src"):
+            continue
+        if entry.is_symlink():
+            options += ["--symlink", str(entry.readlink()), str(entry)]
+        elif entry.is_dir():
+            options += ["--ro-bind", str(entry), str(entry)]
     for name in SYSTEM_FOLDERS:
         folder = Path("/") / name
         if folder.is_symlink():
             options += ["--symlink", str(folder.readlink()), f"/{name}"]
         elif folder.is_dir():
             options += ["--ro-bind", f"/{name}", f"/{name}"]
-    for name in ("local", "src"):
-        # What an administrator or an image put there is nobody's business in the box.
-        if Path("/usr", name).is_dir():
-            options += ["--perms", "0555", "--tmpfs", f"/usr/{name}"]
-            options += ["--remount-ro", f"/usr/{name}"]
     options += ["--ro-bind-try", "/nix/store", "/nix/store"]
     for name in SYSTEM_FILES:
         options += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
@@ -135,7 +139,7 @@ def _scratch(path: str, megabytes: int, mode: str) -> Iterable[str]:
 
 
 def _environment(layout: Layout) -> list[str]:
-    values = {**ENVIRONMENT, "PATH": "/opt/venv/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
+    values = {**ENVIRONMENT, "PATH": "/usr/local/venv/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
     if layout.library_path:
         values["LD_LIBRARY_PATH"] = layout.library_path
     options = ["--clearenv"]

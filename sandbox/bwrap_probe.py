@@ -141,5 +141,5 @@ def _with_fonts(wall: BubblewrapWall) -> Layout:
         draft.write_text(text, encoding="utf-8")
         draft.rename(memo)
     name, _, fonts = memo.read_text(encoding="utf-8").partition("\n")
-    place = f"/opt/venv/share/matplotlib/{name}"
+    place = f"/usr/local/venv/share/matplotlib/{name}"
     return replace(wall.layout, files=(*wall.layout.files, (fonts, place)))

@@ -1,9 +1,10 @@
 """This host's Python and its packages, laid out at neutral paths for a box without an image.
 
-`/opt/python` is the interpreter, `/opt/site/N` each folder of packages, and `/opt/venv` a virtual
-environment whose site-packages are symbolic links into those: every package but our own. Reference
-programs and scorers must not be readable by a model, so `agent`, `sandbox` and `benchmarks` get no
-link and are covered where they lie.
+`/usr/local/python` is the interpreter, `/usr/local/site/N` each folder of packages, and
+`/usr/local/venv` a virtual environment whose site-packages are symbolic links into those: every
+package but our own. Reference programs and scorers must not be readable by a model, so `agent`,
+`sandbox` and `benchmarks` get no link and are covered where they lie. All of it lies below /usr, as
+on any system: code that searches the rest for pictures and tables finds its input files.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def host_layout() -> Layout:
     hidden_files: list[str] = []
     taken: set[str] = set()
     for number, site in enumerate(sites):
-        place = f"/opt/site/{number}"
+        place = f"/usr/local/site/{number}"
         binds.append((str(site), place))
         for entry in sorted(site.iterdir()):
             if entry.name not in taken and not _matches(entry.name, NOT_LINKED):
@@ -73,19 +74,21 @@ def host_layout() -> Layout:
         hidden_folders=tuple(hidden_folders),
         hidden_files=tuple(hidden_files),
         links=tuple(links),
-        files=(("home = /opt/python/bin\n", "/opt/venv/pyvenv.cfg"),),
-        library_path="/opt/python/lib" if sysconfig.get_config_var("Py_ENABLE_SHARED") else None,
+        files=(("home = /usr/local/python/bin\n", "/usr/local/venv/pyvenv.cfg"),),
+        library_path="/usr/local/python/lib"
+        if sysconfig.get_config_var("Py_ENABLE_SHARED")
+        else None,
     )
 
 
 def _site(version: str) -> str:
-    return f"/opt/venv/lib/{version}/site-packages"
+    return f"/usr/local/venv/lib/{version}/site-packages"
 
 
 def _environment_links(version: str) -> list[tuple[str, str]]:
-    program = f"/opt/python/bin/{version}"
+    program = f"/usr/local/python/bin/{version}"
     names = ("python", "python3", version)
-    return [(program, f"/opt/venv/bin/{name}") for name in names]
+    return [(program, f"/usr/local/venv/bin/{name}") for name in names]
 
 
 def _interpreter(base: Path, version: str) -> tuple[list[tuple[str, str]], list[str]]:
@@ -96,7 +99,7 @@ def _interpreter(base: Path, version: str) -> tuple[list[tuple[str, str]], list[
     # relative to itself: its folder of libraries comes whole.
     own_libraries = base / standard.relative_to(base).parts[0]
     source = standard if base == Path("/usr") else own_libraries
-    place = "/opt/python/" + str(source.relative_to(base))
+    place = "/usr/local/python/" + str(source.relative_to(base))
     found = [standard] if source == standard else sorted(source.glob("python3*"))
     covered = [
         f"{place}/{(folder / name).relative_to(source)}"
@@ -104,7 +107,7 @@ def _interpreter(base: Path, version: str) -> tuple[list[tuple[str, str]], list[
         for name in PACKAGE_FOLDERS
         if (folder / name).is_dir()
     ]
-    return [(str(program), f"/opt/python/bin/{version}"), (str(source), place)], covered
+    return [(str(program), f"/usr/local/python/bin/{version}"), (str(source), place)], covered
 
 
 def _package_folders() -> list[Path]:

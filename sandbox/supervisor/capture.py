@@ -6,21 +6,22 @@ side channel to drain first. Threads and tasks of an earlier cell are mute.
 
 Side channel, one datagram each:
     to the kernel     `C` + two descriptors: a cell begins;  `k` + number: drained
-    to the supervisor `p` + pid;  `r`: ready;  `s` + number + message id: drain, then expect it
+    to the supervisor `p` + pid;  `r`: ready;  `b`: the cell has begun;
+                      `s` + number + message id: drain, then expect it
 """
 
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import io
 import os
 import socket
 import sys
 import threading
 import time
-from typing import TextIO
+from typing import Any, TextIO
 
+from .belonging import CELL
 from .linux import flush_c_streams
 
 WAIT_SECONDS = 5.0
@@ -29,20 +30,25 @@ MAX_TURNS = 500
 PAUSE_SECONDS = 0.005
 """After so long without a word from Python, a child process may have written."""
 
-_CELL: contextvars.ContextVar[int] = contextvars.ContextVar("potrunner_cell")
+
+class Buffer(io.BufferedWriter):
+    """What `sys.stdout.buffer` is: bytes of an earlier cell's threads go nowhere."""
+
+    capture: Any = None
+
+    def write(self, data: Any, /) -> int:
+        if self.capture.muted():
+            return memoryview(data).nbytes
+        return super().write(data)
 
 
 class Stream(io.TextIOWrapper):
     """`sys.stdout` or `sys.stderr`: an ordinary text stream that knows who may write now."""
 
     def __init__(self, capture: Capture, descriptor: int) -> None:
-        raw = io.FileIO(descriptor, "w", closefd=False)
-        super().__init__(
-            io.BufferedWriter(raw),
-            encoding="utf-8",
-            errors="backslashreplace",
-            line_buffering=True,
-        )
+        buffer = Buffer(io.FileIO(descriptor, "w", closefd=False))
+        buffer.capture = capture
+        super().__init__(buffer, encoding="utf-8", errors="backslashreplace", line_buffering=True)
         self._capture = capture
 
     def write(self, text: str, /) -> int:
@@ -65,8 +71,6 @@ class Capture:
         self._lock = threading.RLock()
         self._null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         self._cell = 0
-        self._late: set[threading.Thread] = set()
-        self._main = threading.get_ident()
         self._last: Stream | None = None
         self._turns = 0
         self._number = 0
@@ -87,12 +91,12 @@ class Capture:
             while not self._pipes:
                 self._receive()
             descriptors, self._pipes = self._pipes, []
+            self._channel.send(b"b")
         for target, source in zip((1, 2), descriptors, strict=True):
             os.dup2(source, target)
             os.close(source)
         self._cell += 1
-        _CELL.set(self._cell)
-        self._late = set(threading.enumerate())
+        CELL.set(self._cell)
         self._last = None
         self._turns = 0
         self._spoken = time.monotonic()
@@ -112,9 +116,7 @@ class Capture:
 
     def muted(self) -> bool:
         """Whether the caller belongs to an earlier cell."""
-        if threading.get_ident() != self._main and threading.current_thread() in self._late:
-            return True
-        return _CELL.get(self._cell) != self._cell
+        return CELL.get(self._cell) != self._cell
 
     def turn_to(self, stream: Stream) -> None:
         """Keeps what the two streams and child processes print in order."""
@@ -155,7 +157,9 @@ class Capture:
     def _receive(self) -> bytes:
         """The next datagram. A thread of the last cell may be the one that gets the next pipes."""
         message, descriptors, _, _ = socket.recv_fds(self._channel, 64, 2)
-        if message == b"C" and len(descriptors) == 2:
+        if message == b"C":
+            if len(descriptors) != 2:
+                raise OSError("no descriptors left for the pipes")
             self._pipes = descriptors
         elif not message:
             raise OSError("the supervisor has closed the channel")

@@ -121,6 +121,13 @@ class Cell:
         else:
             self._report("died", cause, "restarted")
 
+    def withdraw(self) -> None:
+        """The kernel died without having begun it: as if it had never been started."""
+        self._over = True
+        self._stop_timers()
+        kill_all(self._spared())
+        self.output.close()
+
     # --- the kernel's messages -----------------------------------------------------------------
 
     def _on_drain(self, message: str) -> None:
@@ -211,9 +218,7 @@ class Cell:
         self._send(header, [picture.data for picture in fresh])
 
     def _report(self, status: str, cause: str | None, kernel: str) -> None:
-        for timer in (self._partial, self._sampler):
-            if timer is not None:
-                timer.cancel()
+        self._stop_timers()
         changes = self._work.changes()
         aftermath.show_saved(self.output, self._work, changes, self._limits)
         self.output.screen.finish()
@@ -239,6 +244,11 @@ class Cell:
             }
         )
         self._on_end()
+
+    def _stop_timers(self) -> None:
+        for timer in (self._partial, self._sampler):
+            if timer is not None:
+                timer.cancel()
 
     def _sample(self) -> None:
         if not self._over:

@@ -42,6 +42,8 @@ class Handle:
         """Cells in a row to which it gave no reply."""
         self.used = False
         """Whether a cell has run in it, so that its variables would be missed."""
+        self._asked = self._begun = 0
+        """Cells that it was given, and that it has begun."""
         self._session = Session(key=self.key.encode())
         self._sockets: list[zmq.Socket[Any]] = []
         self.channel, self.far_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -55,6 +57,7 @@ class Handle:
     def execute(self, code: str, pipes: tuple[int, int]) -> str:
         """Hands the kernel its pipes and the code; returns the request's id."""
         self.used = True
+        self._asked += 1
         socket.send_fds(self.channel, [b"C"], pipes)
         content = {
             "code": code,
@@ -67,6 +70,11 @@ class Handle:
         message = self._session.msg("execute_request", content=content)
         self._session.send(self._sockets[0], message)
         return message["header"]["msg_id"]
+
+    @property
+    def died_before_its_cell(self) -> bool:
+        """Whether it ended without having begun the last cell, after others."""
+        return 0 < self._begun < self._asked
 
     def interrupt(self) -> None:
         """Like Ctrl-C at a terminal: the kernel and what shares its process group."""
@@ -111,6 +119,8 @@ class Handle:
             self.pid = self.pid or int(data[1:])
         elif kind == b"r" and not self._sockets:
             self._connect()
+        elif kind == b"b":
+            self._begun = self._asked
         elif kind == b"s" and len(data) >= 5:
             self.on_drain(data[5:].decode("ascii", "replace"))
             with contextlib.suppress(OSError):

@@ -13,7 +13,7 @@ from typing import Any
 
 from IPython.core.autocall import IPyAutocall
 
-from . import figures, imports
+from . import belonging, figures, imports
 
 _NO_INPUT = "{} is not available: nobody can type here. Put the value into the code instead."
 
@@ -55,13 +55,13 @@ class Hooks:
         shell = self._shell
         shell.user_ns.update({"exit": Exit(shell), "quit": Exit(shell)})
         shell.user_ns_hidden.update({"exit": None, "quit": None})
-        shell.enable_matplotlib = lambda *_, **__: ("agg", "agg")
         sys.breakpointhook = _no_breakpoint
         warnings.filterwarnings("ignore", message="To exit: use")
         random.seed(self._seed)
         os.register_at_fork(after_in_child=_interruptible)
         self._formatters()
         patches = {
+            "concurrent.futures.thread": belonging.patch_pools,
             "numpy.random": self._seed_numpy,
             "matplotlib.pyplot": self._pyplot,
             "PIL.Image": self._pil,

@@ -20,7 +20,9 @@ from IPython.core.profiledir import ProfileDir
 from jupyter_client.session import Session
 from traitlets.config import Config
 
+from . import belonging, interpreter
 from .capture import Capture
+from .failures import describe
 from .hooks import Hooks, no_input
 from .linux import PR_SET_DUMPABLE, prctl
 from .shell import BoxShell, encodable_reply
@@ -70,12 +72,28 @@ class BoxKernel(IPythonKernel):
             self.capture.begin()
         except OSError:
             os._exit(os.EX_OSERR)  # nothing it prints would be seen: of no use any more
-        if sys.gettrace() is not None:
-            sys.settrace(None)
+        interpreter.tidy()
         try:
-            return encodable_reply(await super().do_execute(code, silent, *args, **kwargs))
+            reply = await self._execute(code, silent, *args, **kwargs)
         finally:
             self._finish()
+        return encodable_reply(reply)
+
+    async def _execute(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Always a reply; a failed one says what ended the cell's own code, even where the cell has
+        replaced what would have shown it."""
+        shell: Any = self.shell
+        shell.failure = None
+        shell.restore_methods()
+        try:
+            reply: dict[str, Any] = await super().do_execute(*args, **kwargs)
+        except BaseException as error:  # noqa: BLE001 - an interrupt, or what the cell broke
+            reply = {"status": "error", "execution_count": 0, "user_expressions": {}, "payload": []}
+            reply |= describe(error)
+        if reply["status"] == "error" and shell.failure is not None:
+            reply |= describe(shell.failure)
+        shell.failure = None
+        return reply
 
     def raw_input(self, prompt: str = "") -> str:
         raise StdinNotImplementedError(no_input("input()"))
@@ -96,6 +114,7 @@ class BoxKernel(IPythonKernel):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         if self.shell is not None and self.shell.history_manager is not None:
             self.shell.history_manager.outputs.clear()
+        interpreter.stop_timers()
         self.capture.end()
 
 
@@ -148,6 +167,8 @@ def run(channel: socket.socket, spec: KernelSpec) -> None:
     os.chdir(spec.work_dir)
     os.environ.update(environment(spec))
     capture = Capture(channel)
+    belonging.install(capture.muted)
+    interpreter.remember()
     app = BoxApp.instance()
     app.start_up(spec, capture)
     capture.say(b"r")

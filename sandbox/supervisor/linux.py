@@ -57,8 +57,9 @@ def stat(pid: int) -> tuple[str, int, float, int] | None:
         return None
     fields = text[text.rindex(b")") + 2 :].split()
     children = (int(fields[13]) + int(fields[14])) / _TICK
-    state = "R" if fields[0] == b"Z" and int(fields[17]) > 1 else fields[0].decode()
-    return state, int(fields[1]), children, int(fields[21]) * _PAGE
+    if fields[0] == b"Z" and int(fields[17]) > 1:
+        return "R", int(fields[1]), children, _status_bytes(_living_thread(pid), "VmRSS:")
+    return fields[0].decode(), int(fields[1]), children, int(fields[21]) * _PAGE
 
 
 def cpu_seconds(pid: int) -> float:
@@ -82,12 +83,25 @@ def reset_peak(pid: int) -> None:
 
 def peak_bytes(pid: int) -> int:
     """Highest resident memory since `reset_peak`; 0 when gone."""
+    own = _status_bytes(Path(f"/proc/{pid}"), "VmHWM:")
+    return own or _status_bytes(_living_thread(pid), "VmHWM:")
+
+
+def _living_thread(pid: int) -> Path:
+    """The folder of a thread that still has the process's memory; the first has it no more once it
+    has ended."""
+    tasks = _entries(f"/proc/{pid}/task")
+    return next((task for task in tasks if task.name != str(pid)), Path(f"/proc/{pid}"))
+
+
+def _status_bytes(folder: Path, key: str) -> int:
+    """A size of /proc's `status`; 0 when it is gone."""
     try:
-        text = Path(f"/proc/{pid}/status").read_text()
-    except OSError:
+        text = (folder / "status").read_text()
+    except (OSError, UnicodeDecodeError):
         return 0
     for line in text.splitlines():
-        if line.startswith("VmHWM:"):
+        if line.startswith(key):
             return int(line.split()[1]) * 1024
     return 0
 

@@ -12,20 +12,30 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .reactor import Reactor
+from .reactor import Reactor, Timer
 
 HERE = Path(__file__).resolve().parent
+ANSWER_SECONDS = 5.0
+"""A zygote that is ready says at once that it has taken a request; one that does not is stopped, or
+whatever else a cell has done to it."""
 
 
 class Zygote:
     """The control socket of one zygote."""
 
     def __init__(
-        self, reactor: Reactor, control: socket.socket, on_end: Callable[[], None]
+        self,
+        reactor: Reactor,
+        control: socket.socket,
+        on_end: Callable[[], None],
+        on_lost: Callable[[], None],
     ) -> None:
         self._reactor = reactor
         self._control = control
         self._on_end = on_end
+        self._on_lost = on_lost
+        self._asked = False
+        self._patience: Timer | None = None
         self.pid = 0
         self.ready = False
         self.on_ready: Callable[[dict[str, Any]], None] = lambda _: None
@@ -39,6 +49,8 @@ class Zygote:
             socket.send_fds(self._control, [request], [descriptor])
         except OSError:
             return False
+        self._asked = True
+        self._wait()
         return True
 
     def close(self) -> None:
@@ -59,14 +71,34 @@ class Zygote:
         except OSError:
             data = b""
         if not data:
-            self.close()
-            self._on_end()
+            self._end()
             return
         message = json.loads(data)
         self.pid = message.get("pid", self.pid)
+        if message.get("took"):
+            self._asked = False
         if message.get("ready"):
             self.ready = True
+            self._wait()
             self.on_ready(message)
+
+    def _wait(self) -> None:
+        """For the answer to a request; one that still imports may take its time."""
+        if self._asked and self.ready:
+            if self._patience is not None:
+                self._patience.cancel()
+            self._patience = self._reactor.later(ANSWER_SECONDS, self._unanswered)
+
+    def _unanswered(self) -> None:
+        if self._asked and self._control.fileno() >= 0:
+            self.kill()
+            self._end()
+
+    def _end(self) -> None:
+        self.close()
+        self._on_end()
+        if self._asked:
+            self._on_lost()
 
 
 class Nursery:
@@ -74,7 +106,9 @@ class Nursery:
 
     def __init__(self, reactor: Reactor, light: socket.socket, light_pid: int) -> None:
         self._reactor = reactor
-        self.light = Zygote(reactor, light, self._respawn)
+        self.on_lost: Callable[[], None] = lambda: None
+        """A kernel that was asked for will not come."""
+        self.light = self._zygote(light, self._respawn)
         self.light.pid = light_pid
         self.full: Zygote | None = None
 
@@ -105,7 +139,7 @@ class Nursery:
             if not was_ready:
                 on_ready({})
 
-        self.full = Zygote(self._reactor, near, ended)
+        self.full = self._zygote(near, ended)
         self.full.on_ready = on_ready
         with far:
             self.light.ask("full", far.fileno())
@@ -123,5 +157,8 @@ class Nursery:
             far.set_inheritable(True)
             command = [sys.executable, "-s", "-P", str(HERE), "--zygote", str(far.fileno())]
             pid = os.posix_spawn(sys.executable, command, os.environ)
-        self.light = Zygote(self._reactor, near, self._respawn)
+        self.light = self._zygote(near, self._respawn)
         self.light.pid = pid
+
+    def _zygote(self, control: socket.socket, on_end: Callable[[], None]) -> Zygote:
+        return Zygote(self._reactor, control, on_end, lambda: self.on_lost())

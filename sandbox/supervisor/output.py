@@ -86,12 +86,16 @@ class Output:
         self._on_change()
 
     def fail_unless_shown(self, content: dict[str, Any]) -> None:
-        """The error of a reply, where no message has shown one: a cell never fails in silence."""
-        if self.screen.failed:
+        """The error of a reply, where no message has shown it: a cell never fails in silence, nor
+        under another's name."""
+        name = str(content.get("ename") or "")
+        shown = self.screen.failures
+        # A value that could not be displayed is no failure of the code: its reply has no name.
+        if name in shown or (shown and name in ("", "NoneType")):
             return
-        name = str(content.get("ename") or "Error")
         value = str(content.get("evalue") or "the traceback could not be shown")
         lines = [str(line) for line in as_list(content.get("traceback"))]
+        name = name or "Error"
         self.screen.fail("", name, value, "\n".join(lines) or f"{name}: {value}")
 
     def note(self, text: str) -> None:

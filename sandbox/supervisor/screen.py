@@ -102,9 +102,9 @@ class Screen:
         self.fill(message, Failure(encodable(plain(name))[:200], value, lines))
 
     @property
-    def failed(self) -> bool:
-        """Whether an exception is shown."""
-        return any(isinstance(item, Failure) for item in self.items)
+    def failures(self) -> list[str]:
+        """Names of the exceptions that are shown."""
+        return [item.name for item in self.items if isinstance(item, Failure)]
 
     def show(self, data: bytes) -> None:
         """A picture that came by another way (a saved file)."""

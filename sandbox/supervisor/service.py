@@ -31,6 +31,12 @@ from .spec import EXIT_NEVER_READY, KernelSpec
 HELLO_SECONDS = 10.0
 BOOT_SECONDS = 30.0
 MAX_BOOTS = 3
+DYING_SECONDS = 0.3
+"""A kernel closes what it has open a moment before it is dead."""
+LOST = (
+    "The kernel had ended since the last cell ({}): all variables and imports are lost; files are"
+    " kept."
+)
 EXIT_NO_HELLO = 3
 EXIT_LIFETIME = 4
 EXIT_NO_KERNEL = 5
@@ -53,6 +59,7 @@ class Service:
         self._reactor = Reactor()
         self._context: zmq.Context[Any] = zmq.Context()
         self._nursery = Nursery(self._reactor, light, light_pid)
+        self._nursery.on_lost = self._kernel_lost
         self._decoder = wire.Decoder()
         self._hello: Hello | None = None
         self._hello_timer: Timer | None = None
@@ -62,6 +69,7 @@ class Service:
         self._ever_ready = False
         self._failed_boots = 0
         self._cell: Cell | None = None
+        self._code = ""
         self._waiting: tuple[int, str] | None = None
         """A cell whose kernel is not ready yet."""
         self._lost: str | None = None
@@ -144,7 +152,7 @@ class Service:
         kernel = self._kernel
         if kernel is None or not kernel.ready or self._hello is None:
             return
-        number, code = self._waiting
+        number, self._code = self._waiting
         self._waiting = None
         self._cell = Cell(
             number,
@@ -158,7 +166,7 @@ class Service:
             self._cell_ended,
         )
         lost, self._lost = self._lost, None
-        self._cell.start(code, lost)
+        self._cell.start(self._code, lost)
 
     def _cell_ended(self) -> None:
         self._cell = None
@@ -212,16 +220,27 @@ class Service:
 
     def _kernel_broken(self, handle: Handle) -> None:
         """Its side channel is closed or it never became ready: of no use, alive or not."""
-        if handle not in (self._kernel, self._spare):
-            return
         if handle.pid:
-            handle.kill()  # and see it die
-        else:
+            self._reactor.later(DYING_SECONDS, lambda: self._end_broken(handle))
+        elif handle in (self._kernel, self._spare):
             self._replace(handle)
 
-    def _replace(self, handle: Handle) -> None:
+    def _end_broken(self, handle: Handle) -> None:
+        """It was not dying; now it does."""
+        if handle is self._kernel and self._cell is not None:
+            self._cell.output.note("The kernel had cut itself off and was ended.")
+        if handle in (self._kernel, self._spare):
+            handle.kill()
+
+    def _kernel_lost(self) -> None:
+        """Its zygote was ended before it had forked it: none of the kernel's doing."""
+        for handle in (self._kernel, self._spare):
+            if handle is not None and not handle.pid:
+                self._replace(handle, tried=False)
+
+    def _replace(self, handle: Handle, *, tried: bool = True) -> None:
         handle.close()
-        if not handle.ready:
+        if tried and not handle.ready:
             self._failed_boots += 1
             if self._failed_boots >= MAX_BOOTS:
                 self._leave(EXIT_NO_KERNEL if self._ever_ready else EXIT_NEVER_READY)
@@ -246,14 +265,14 @@ class Service:
                     self._died(handle, status, usage)
 
     def _died(self, handle: Handle, status: int, usage: Any) -> None:
-        if self._cell is not None and handle is self._kernel:
-            self._cell.died(status, usage)
+        cell = self._cell if handle is self._kernel else None
+        if cell is not None and not handle.died_before_its_cell:
+            cell.died(status, usage)
         elif handle is self._kernel and handle.used:
-            cause = death(status, self._counters, read_counters())
-            self._lost = (
-                f"The kernel had ended since the last cell ({cause}):"
-                " all variables and imports are lost; files are kept."
-            )
+            if cell is not None:  # of what an earlier one did: it runs in the next kernel
+                cell.withdraw()
+                self._cell, self._waiting = None, (cell.number, self._code)
+            self._lost = LOST.format(death(status, self._counters, read_counters()))
         self._replace(handle)
 
     # --- the libraries -------------------------------------------------------------------------

@@ -1,7 +1,9 @@
-"""The kernel's shell: every exception that ends a cell is published as an error, whatever it is.
+"""The kernel's shell: every exception that ends a cell is published as exactly one error, whatever
+it is and whatever the cell did to the means of showing it.
 
 IPython prints some (groups, exceptions whose text cannot be made) to standard error or not at all,
-and a lone surrogate in the text loses the whole message.
+and a lone surrogate in the text loses the whole message. What is not published in spite of all this
+(the cell replaced the shell's own methods) goes into the reply, and the supervisor shows that.
 """
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
@@ -12,28 +14,53 @@ import sys
 import traceback
 from collections.abc import Generator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any
 
 from ipykernel.zmqshell import ZMQInteractiveShell
+from IPython.core.error import UsageError
 
+from . import interpreter
+from .failures import is_plain, lines_of, name_of, short_chain, text_of
 from .terminal import encodable
 
 _OURS = os.path.dirname(__file__) + os.sep  # noqa: PTH120
-MAX_CHAIN = 50
-"""Exceptions that led to one another, beyond which only the last is shown."""
 
 
 class BoxShell(ZMQInteractiveShell):
-    """Publishes exactly one error for each exception that reaches the top of a cell, and does not
-    keep everything that was ever printed or shown."""
+    """Shows errors as said above, and does not keep everything that was ever printed or shown."""
 
-    _published = False
+    failure: BaseException | None = None
+    """What ended the cell's code."""
+
+    def restore_methods(self) -> None:
+        """A method that a cell replaced stays so until its end."""
+        for name in tuple(vars(self)):
+            if callable(getattr(type(self), name, None)):
+                delattr(self, name)
+
+    def enable_matplotlib(self, gui: Any = None) -> tuple[str, str]:
+        """Our hooks show figures under every backend; there is none to choose."""
+        return "agg", "agg"
 
     @contextmanager
     def _tee(self, channel: str) -> Generator[None]:
         """IPython would copy each written text into a list that is never emptied."""
         yield
+
+    def _format_exception_for_storage(self, *_: Any, **__: Any) -> dict[str, Any]:
+        """IPython would render each error a second time and keep it."""
+        return {}
+
+    async def run_code(self, code_obj: Any, result: Any = None, *, async_: bool = False) -> bool:
+        failed = True
+        try:
+            failed = await super().run_code(code_obj, result, async_=async_)
+        finally:
+            interpreter.tidy()  # a recursion limit, say, that would not let the error be shown
+            # Kept here: from now on the cell's own objects take part in what IPython does.
+            if result is not None and result.error_in_exec is not None:
+                self.failure = result.error_in_exec
+        return failed
 
     def _get_exc_info(self, exc_tuple: Any = None) -> tuple[Any, Any, Any]:
         """Ends a traceback where our own code begins: the model's line is what it must see."""
@@ -45,29 +72,48 @@ class BoxShell(ZMQInteractiveShell):
             entry = entry.tb_next
         return kind, value, trace
 
-    def showtraceback(self, exc_tuple: Any = None, *args: Any, **kwargs: Any) -> None:
+    def showtraceback(
+        self,
+        exc_tuple: Any = None,
+        filename: str | None = None,
+        tb_offset: int | None = None,
+        exception_only: bool = False,
+        running_compiled_code: bool = False,
+    ) -> None:
         try:
             kind, value, trace = self._get_exc_info(exc_tuple)
         except ValueError:
-            return super().showtraceback(exc_tuple, *args, **kwargs)
-        self._published = False
-        if _is_plain(value):
-            try:
-                super().showtraceback(exc_tuple, *args, **kwargs)
-            except Exception as error:  # noqa: BLE001 - the exception's own methods may raise anything
-                print(f"(showing the error failed: {type(error).__name__})", file=sys.stderr)  # noqa: T201
-        if not self._published:
-            self._showtraceback(kind, value, _lines(kind, value, trace))
+            return print("No traceback available to show.", file=sys.stderr)  # noqa: T201
+        with short_chain(value):
+            if exception_only or issubclass(kind, UsageError):
+                lines = lines_of(value, None)
+            elif not is_plain(value):
+                lines = lines_of(value, trace)
+            else:
+                lines = self._rendered(kind, value, trace, tb_offset)
+            self._showtraceback(kind, value, lines)
         return None
 
+    def _rendered(self, kind: Any, value: Any, trace: Any, tb_offset: int | None) -> list[str]:
+        try:
+            if issubclass(kind, SyntaxError):
+                frames: Any = traceback.extract_tb(trace)
+                return self.SyntaxTB.structured_traceback(kind, value, frames)
+            return self.InteractiveTB.structured_traceback(kind, value, trace, tb_offset=tb_offset)
+        except Exception:  # noqa: BLE001 - a cell may have put anything there, and given any source
+            return lines_of(value, trace)
+
     def _showtraceback(self, etype: Any, evalue: Any, stb: list[str]) -> None:
-        self._published = True
-        for name in ("stdout", "stderr"):
-            # A cell may have put anything there; without a flush the order of outputs is lost.
-            if not hasattr(getattr(sys, name), "flush"):
-                setattr(sys, name, getattr(sys, f"__{name}__"))
-        message = encodable(_text(evalue))
-        super()._showtraceback(etype, message, [encodable(str(line)) for line in stb])
+        hook: Any = self.displayhook
+        if getattr(hook, "msg", None) is not None:
+            self._last_traceback_during_displayhook = True  # a value could not be displayed
+        content = {
+            "ename": name_of(etype),
+            "evalue": text_of(evalue),
+            "traceback": [encodable(str(line)) for line in stb],
+        }
+        hook.session.send(hook.pub_socket, "error", content, hook.parent_header)
+        self._last_traceback = stb
 
 
 def encodable_reply(reply: Any) -> Any:
@@ -77,41 +123,3 @@ def encodable_reply(reply: Any) -> Any:
     if isinstance(reply, list | tuple):
         return [encodable_reply(value) for value in reply]
     return encodable(reply) if isinstance(reply, str) else reply
-
-
-def _is_plain(value: BaseException) -> bool:
-    """Whether IPython's own rendering can be trusted with it: no group, no endless chain."""
-    seen: set[int] = set()
-    found: BaseException | None = value
-    while found is not None:
-        if isinstance(found, BaseExceptionGroup) or id(found) in seen or len(seen) > MAX_CHAIN:
-            return False
-        seen.add(id(found))
-        found = found.__cause__ or found.__context__
-    return True
-
-
-def _lines(
-    kind: type[BaseException], value: BaseException, trace: TracebackType | None
-) -> list[str]:
-    """Python's own rendering; without the frames of IPython, which say nothing about the cell."""
-    while trace is not None and "<ipython-input" not in trace.tb_frame.f_code.co_filename:
-        if "/ipykernel_" in trace.tb_frame.f_code.co_filename:
-            break
-        trace = trace.tb_next
-    try:
-        if isinstance(value, BaseExceptionGroup):
-            text = "".join(traceback.format_exception(kind, value, trace))
-        else:  # of a chain only the last: the whole of it could be endless
-            frames = traceback.format_tb(trace)
-            text = "".join([*frames, *traceback.format_exception_only(kind, value)])
-    except Exception:  # noqa: BLE001 - as above
-        text = f"{kind.__name__}: {_text(value)}"
-    return text.rstrip("\n").split("\n")
-
-
-def _text(value: Any) -> str:
-    try:
-        return str(value)
-    except Exception as error:  # noqa: BLE001 - as above
-        return f"(its text cannot be made: {type(error).__name__})"

@@ -6,7 +6,9 @@ memory and the supervisor lives on.
 
 from __future__ import annotations
 
+import contextlib
 import io
+import resource
 import struct
 import subprocess
 import sys
@@ -17,6 +19,8 @@ from .sniff import sniff
 
 _TOO_LONG = "A picture took too long to convert and is not shown."
 _UNREADABLE = "A picture could not be read and is not shown."
+MAX_BYTES = 2 << 30
+"""Address space of the helper."""
 HERE = Path(__file__).resolve().parent
 
 
@@ -40,6 +44,7 @@ def main(source: str, max_pixels: int) -> None:
 
     from . import pictures
 
+    _give_way()
     Image.MAX_IMAGE_PIXELS = 400_000_000
     with Image.open(io.BytesIO(sys.stdin.buffer.read())) as image:
         told = (*image.size, int(getattr(image, "n_frames", 1)), int(image.format == "TIFF"))
@@ -52,6 +57,13 @@ def main(source: str, max_pixels: int) -> None:
             made = pictures.png(image, max_pixels)
             shown = made[0] if made else b""
     sys.stdout.buffer.write(_TOLD.pack(*told) + shown)
+
+
+def _give_way() -> None:
+    """When memory runs out it goes first, not the kernel with the model's variables."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
 
 
 def fit(data: bytes, max_pixels: int, seconds: float) -> Fitted:

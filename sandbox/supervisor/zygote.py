@@ -63,6 +63,7 @@ def serve(control: socket.socket, supervisor: int, *, full: bool) -> None:
         data, descriptors, _, _ = socket.recv_fds(control, 65536, 1)
         if not data:
             os._exit(0)
+        _say(control, {"took": True})
         request = json.loads(data)
         action = _kernel if request["op"] == "kernel" else _full
         _fork_twice(action, control, descriptors[0], request, supervisor)
