@@ -8,9 +8,10 @@ from typing import Literal
 
 from agent.codec import image_reference
 from agent.files import safe_name
+from agent.gallery import Gallery
 from agent.messages import Image, Message, Run
 from agent.record import outcome
-from agent.showing import Gallery, cut
+from agent.showing import cut
 from agent.trajectory import Result, Trajectory, Turn
 from sandbox.outputs import Execution
 
@@ -22,6 +23,7 @@ class Block:
     """Of a picture: its caption."""
     title: str = ""
     src: str = ""
+    """`#id` of a picture in the page, or a reference."""
     href: str = ""
     width: int = 0
     height: int = 0
@@ -44,6 +46,8 @@ class Shown:
     outcome: str
     verdict: str
     cost: str
+    preview: str
+    """`#id` of a small picture, or empty."""
     facts: tuple[tuple[str, str], ...]
     steps: tuple[Step, ...]
 
@@ -56,9 +60,20 @@ def shown(result: Result, gallery: Gallery) -> Shown:
         outcome=outcome(result),
         verdict=_verdict(result),
         cost=_cost(result),
-        facts=tuple(_facts(result)),
+        preview=_preview(trajectory, gallery) if trajectory else "",
+        facts=tuple(_facts(result, gallery)),
         steps=tuple(_steps(trajectory, gallery)) if trajectory else (),
     )
+
+
+def _preview(trajectory: Trajectory, gallery: Gallery) -> str:
+    """Of the first picture of the question."""
+    parts = [part for message in trajectory.prompt for part in message.parts]
+    first = next((part for part in parts if isinstance(part, Image)), None)
+    if first is None:
+        return ""
+    size = first.width, first.height
+    return gallery.preview(image_reference(first), first.data, first.mime, size)
 
 
 def _verdict(result: Result) -> str:
@@ -87,19 +102,19 @@ def _cost(result: Result) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _facts(result: Result) -> Iterator[tuple[str, str]]:
+def _facts(result: Result, gallery: Gallery) -> Iterator[tuple[str, str]]:
     yield "task", " · ".join(x for x in (result.task, result.group, result.difficulty) if x)
     if result.failure:
         yield "failure", f"{result.failure.kind}: {result.failure.message}"
     if result.trajectory:
         answer = result.trajectory.answer
-        yield "answer", "(none)" if answer is None else cut(answer, 2000)
-        yield "gold", cut(result.target, 2000)
+        yield "answer", "(none)" if answer is None else gallery.text(cut(answer, 2000))
+        yield "gold", gallery.text(cut(result.target, 2000))
         yield "ended by", result.trajectory.stop
     if result.score:
         yield "score", f"{result.score.value} ({result.score.outcome}): {result.score.reason}"
         if result.score.answer is not None:
-            yield "read as", cut(result.score.answer, 2000)
+            yield "read as", gallery.text(cut(result.score.answer, 2000))
     yield "seed", str(result.seed)
 
 
@@ -109,7 +124,12 @@ def _steps(trajectory: Trajectory, gallery: Gallery) -> Iterator[Step]:
         blocks = tuple(_message(message, gallery, "System prompt" if folded else ""))
         yield Step(message.role, f"Prompt ({message.role})", "", blocks)
     for number, turn in enumerate(trajectory.turns, 1):
-        yield Step("assistant", f"Turn {number}: the model", _reply_note(turn), tuple(_reply(turn)))
+        yield Step(
+            "assistant",
+            f"Turn {number}: the model",
+            _reply_note(turn),
+            tuple(_reply(turn, gallery)),
+        )
         for message in turn.sent:
             if message.role != "assistant":
                 title = f"Turn {number}: sent back ({message.role})"
@@ -124,9 +144,9 @@ def _message(message: Message, gallery: Gallery, folded: str = "") -> Iterator[B
         if isinstance(part, Image):
             yield _picture(part, gallery)
         elif folded:
-            yield Block("folded", cut(part.text), title=folded)
+            yield Block("folded", gallery.text(part.text), title=folded)
         else:
-            yield Block("code" if message.role == "tool" else "text", cut(part.text))
+            yield Block("code" if message.role == "tool" else "text", gallery.text(part.text))
 
 
 def _picture(image: Image, gallery: Gallery) -> Block:
@@ -138,7 +158,7 @@ def _picture(image: Image, gallery: Gallery) -> Block:
     return Block(
         "picture",
         caption,
-        src=gallery.source(name, image.data, image.mime),
+        src=gallery.source(name, image.data, image.mime, (image.width, image.height)),
         href=gallery.reference(name),
         width=image.width,
         height=image.height,
@@ -154,20 +174,20 @@ def _reply_note(turn: Turn) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _reply(turn: Turn) -> Iterator[Block]:
+def _reply(turn: Turn, gallery: Gallery) -> Iterator[Block]:
     reply = turn.reply
     if reply.reasoning:
-        yield Block("folded", cut(reply.reasoning), title="Reasoning")
+        yield Block("folded", gallery.text(reply.reasoning), title="Reasoning")
     if reply.text.strip():
-        yield Block("text", cut(reply.text))
+        yield Block("text", gallery.text(reply.text))
     if reply.refusal:
-        yield Block("text", f"Refusal: {cut(reply.refusal)}")
+        yield Block("text", f"Refusal: {gallery.text(reply.refusal)}")
     for action in turn.actions:
         if isinstance(action, Run) and action.code.strip() not in reply.text:
-            yield Block("code", cut(action.code))
+            yield Block("code", gallery.text(action.code))
     for call in reply.tool_calls:
         if not any(isinstance(a, Run) and a.call_id == call.id for a in turn.actions):
-            yield Block("code", f"{call.name}({cut(call.arguments)})")
+            yield Block("code", f"{call.name}({gallery.text(call.arguments)})")
 
 
 def _resources(execution: Execution) -> str:
