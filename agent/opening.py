@@ -29,6 +29,22 @@ PATIENCE = 10
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "TIFF", "BMP", "PPM", "ICO", "AVIF", "JPEG2000")
 """What is read. Not: formats that run other programs (EPS) or that nobody takes pictures in."""
 _NAMES = "PNG, JPEG, WebP, GIF, TIFF, BMP, PPM, ICO, AVIF, JPEG 2000"
+MOST_METADATA = 1 << 24
+"""Bytes; reading more takes Pillow seconds."""
+_DAMAGE = (
+    OSError,
+    ValueError,
+    ArithmeticError,
+    SyntaxError,
+    EOFError,
+    LookupError,
+    TypeError,
+    MemoryError,
+    RuntimeError,
+    struct.error,
+    zlib.error,
+)
+"""What Pillow's decoders raise on broken bytes, and they do raise all of it."""
 _ALPHA = frozenset({"RGBA", "LA", "PA", "RGBa", "La"})
 _STRIP = 1 << 20
 """Values that are stretched at a time."""
@@ -47,6 +63,8 @@ class Opened:
     """EXIF's orientation."""
     frames: int = 1
     foreign_profile: bool = False
+    sound: bool = True
+    """Whether PIL in the box will open the file with all its metadata."""
 
 
 def open_picture(data: bytes, name: str) -> Opened:
@@ -67,20 +85,7 @@ def open_picture(data: bytes, name: str) -> Opened:
         raise InputProblem(
             f"{name}: expected at most {MAX_PIXELS} pixels, found far more; shrink it"
         ) from None
-    except (
-        OSError,
-        ValueError,
-        ArithmeticError,
-        SyntaxError,
-        EOFError,
-        LookupError,
-        TypeError,
-        MemoryError,
-        RuntimeError,
-        struct.error,
-        zlib.error,
-    ) as error:
-        # All that Pillow's decoders raise on broken bytes, and they do raise all of it.
+    except _DAMAGE as error:
         said = " ".join(str(error).split()) or type(error).__name__
         raise InputProblem(
             f"{name}: expected a whole picture, found a damaged one ({said}); fetch it again"
@@ -108,7 +113,19 @@ def _opened(data: bytes, name: str) -> Opened:
         if pixels.format == "AVIF"
         else picturefile.frames(data),
         picturefile.has_foreign_profile(data, profile if isinstance(profile, bytes) else b""),
+        pure is data or _opens(data, len(data) - len(pure), formats),
     )
+
+
+def _opens(data: bytes, metadata: int, formats: tuple[str, ...]) -> bool:
+    if metadata > MOST_METADATA:
+        return False
+    try:
+        with Pillow.open(io.BytesIO(data), formats=formats) as whole:
+            whole.load()
+    except _DAMAGE:
+        return False
+    return True
 
 
 def _check_size(width: int, height: int, name: str) -> None:

@@ -60,17 +60,22 @@ def prepare(picture: Picture, max_pixels: int) -> Prepared:
         InputProblem: the bytes are no picture, are damaged, or decode to too many pixels.
     """
     opened = open_picture(picture.data, picture.name)
+    original = InputFile(f"original/{picture.name}", picture.data)
     if opened.turn == 1:
         image, text = _ready(opened, opened.pixels, picture.name, "prompt", max_pixels)
-        return Prepared((InputFile(picture.name, picture.data),), image, text)
+        if opened.sound:
+            return Prepared((InputFile(picture.name, picture.data),), image, text)
+        files = (InputFile(picture.name, opened.data), original)
+        return Prepared(files, image, f"{text}; without its metadata, which is broken")
     pixels, known = opened.pixels, _TURNS[opened.turn]
     # Pillow has turned a TIFF already.
     upright = pixels if opened.form == "TIFF" else pixels.transpose(known)
     name, data = _upright_file(upright, picture.name)
     turned = replace(opened, form=opened.form if opened.form == "JPEG" else "", data=b"")
     image, text = _ready(turned, upright, name, "prompt", max_pixels)
-    files = (InputFile(name, data), InputFile(f"original/{picture.name}", picture.data))
-    return Prepared(files, image, f"{text}; turned upright as its EXIF asks")
+    return Prepared(
+        (InputFile(name, data), original), image, f"{text}; turned upright as its EXIF asks"
+    )
 
 
 def _upright_file(upright: Pillow.Image, name: str) -> tuple[str, bytes]:
