@@ -42,10 +42,27 @@ def nobody_listens(address: str) -> str | None:
     return None
 
 
+def may_not_connect(address: str) -> str | None:
+    """What to do where the socket is there but not for this user; None where that is not it."""
+    path = Path(address.removeprefix("unix://"))
+    try:
+        if not path.is_socket() or os.access(path, os.R_OK | os.W_OK):
+            return None
+        group = path.group()
+    except (OSError, KeyError):  # not to be seen; a group without a name
+        return None
+    if group == "root":
+        return f"only root may use {path}: run as root, or use --sandbox bubblewrap (Linux)"
+    return (
+        f"this user may not use {path}: sudo usermod -aG {group} $USER and log in again, or use "
+        "--sandbox bubblewrap (Linux)"
+    )
+
+
 def _context_address() -> str | None:
     """The endpoint of the current context, from the files that the Docker client keeps."""
-    home = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker")
     try:
+        home = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker")
         name = os.environ.get("DOCKER_CONTEXT") or json.loads(
             (home / "config.json").read_text()
         ).get("currentContext")
@@ -54,5 +71,5 @@ def _context_address() -> str | None:
         digest = hashlib.sha256(name.encode()).hexdigest()
         meta = json.loads((home / "contexts" / "meta" / digest / "meta.json").read_text())
         return str(meta["Endpoints"]["docker"]["Host"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError):
+        return None  # RuntimeError: this user has no home

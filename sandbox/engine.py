@@ -15,7 +15,7 @@ import requests
 from docker import APIClient
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
-from sandbox.address import engine_address, nobody_listens
+from sandbox.address import engine_address, may_not_connect, nobody_listens
 from sandbox.errors import BoxLost, SandboxUnavailable
 
 REQUEST_SECONDS = 60
@@ -33,7 +33,8 @@ def connect() -> APIClient:
     address = engine_address()
     silence = nobody_listens(address)
     if silence is not None:
-        raise SandboxUnavailable(f"expected a Docker engine at {address}: {silence}; {HINT}")
+        hint = may_not_connect(address) or HINT
+        raise SandboxUnavailable(f"expected a Docker engine at {address}: {silence}; {hint}")
     try:
         api = docker.from_env(timeout=REQUEST_SECONDS).api
         api.ping()

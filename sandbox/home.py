@@ -7,6 +7,7 @@ in `/tmp` or in site-packages: input files and a copy of the supervisor go here.
 from __future__ import annotations
 
 import compileall
+import errno
 import hashlib
 import os
 import py_compile
@@ -16,6 +17,9 @@ from pathlib import Path
 
 from sandbox.errors import SandboxUnavailable
 
+LONGEST_TEMPORARY = 50
+"""Bytes; a box's sockets, and those of `multiprocessing` in it, lie below with up to 55 more."""
+
 
 def cache_home() -> Path:
     """`$XDG_CACHE_HOME/potrunner` or `~/.cache/potrunner`, made if missing.
@@ -24,15 +28,45 @@ def cache_home() -> Path:
         SandboxUnavailable: the folder cannot be made.
     """
     base = os.environ.get("XDG_CACHE_HOME", "")
-    home = (Path(base) if base.startswith("/") else Path.home() / ".cache") / "potrunner"
     try:
+        home = (Path(base) if base.startswith("/") else Path.home() / ".cache") / "potrunner"
+    except RuntimeError as error:
+        raise SandboxUnavailable(
+            "expected a home directory, found none for this user; set HOME or XDG_CACHE_HOME"
+        ) from error
+    try:
+        # The working directory may be a box's input or gone: a relative HOME is nobody's home.
+        if not home.is_absolute():
+            raise NotADirectoryError(errno.ENOTDIR, "not an absolute path")
         home.mkdir(mode=0o755, parents=True, exist_ok=True)
+        if not os.access(home, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         raise SandboxUnavailable(
             f"expected a writable cache folder, found {home}: {error.strerror}; set XDG_CACHE_HOME "
             "to a folder under your home directory"
         ) from error
     return home
+
+
+def temporary_home() -> Path:
+    """Where boxes on the host itself have their temporary folders: TMPDIR, or a folder with a
+    shorter path where the boxes' sockets would not fit into the 107 bytes that the system allows.
+
+    Raises:
+        SandboxUnavailable: there is no such folder.
+    """
+    try:
+        candidates = (tempfile.gettempdir(), "/tmp", "/var/tmp")
+    except FileNotFoundError as error:  # none that can be written
+        raise SandboxUnavailable(f"expected a folder for temporary files: {error}") from error
+    for path in candidates:
+        if len(os.fsencode(path)) <= LONGEST_TEMPORARY and os.access(path, os.W_OK | os.X_OK):
+            return Path(path)
+    raise SandboxUnavailable(
+        f"expected a temporary folder with a path of at most {LONGEST_TEMPORARY} bytes, found "
+        f"{candidates[0]}; set TMPDIR"
+    )
 
 
 def staged_supervisor(source: Path) -> Path:

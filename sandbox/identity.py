@@ -26,8 +26,11 @@ class Owner:
 
     @property
     def alive(self) -> bool:
-        """Whether the owner still runs. An owner on another host is never called dead."""
-        return self.host != host_id() or process_start(self.pid) == self.start
+        """Whether the owner still runs. One that cannot be seen from here is never called dead."""
+        if self.host != host_id():
+            return True
+        start = process_start(self.pid)
+        return start == self.start or (start is None and _hidden(self.pid))
 
     def __str__(self) -> str:
         return f"{self.host}.{self.pid}.{self.start}"
@@ -70,6 +73,17 @@ def process_start(pid: int) -> str | None:
     # The second field is the command in brackets and may hold anything; count after the last one.
     state, *rest = stat[stat.rindex(")") + 2 :].split()
     return None if state in "ZX" else f"{boot[:8]}-{rest[18]}"
+
+
+def _hidden(pid: int) -> bool:
+    """Whether a process of another user is there although /proc does not show it (`hidepid`)."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return not Path(f"/proc/{pid}").exists()
+    except (OSError, OverflowError):
+        return False
+    return False
 
 
 def _process_start_elsewhere(pid: int) -> str | None:

@@ -25,7 +25,7 @@ from pathlib import Path
 from sandbox.cgroups import Group, make_group
 from sandbox.closing import to_the_end
 from sandbox.errors import BoxLost, SandboxUnavailable
-from sandbox.home import staged_supervisor
+from sandbox.home import staged_supervisor, temporary_home
 from sandbox.identity import this_process
 from sandbox.inputs import check_inputs
 from sandbox.launch import ENVIRONMENT, PYTHON_FLAGS, SUPERVISOR_DIR
@@ -187,7 +187,7 @@ def kill_tree(root: int) -> None:
 
 def _lay_out(spec: BoxSpec) -> str:
     """data/ with the inputs, empty work/ and tmp/."""
-    folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
+    folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX, dir=temporary_home()))
     try:
         (folder / OWNER_FILE).write_text(str(this_process()))
         for name in ("data", "work", "tmp", "counters"):

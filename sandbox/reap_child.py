@@ -147,8 +147,11 @@ def _main() -> None:
     for name in ("SIGINT", "SIGHUP", "SIGQUIT"):
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     orders = json.loads(sys.stdin.buffer.readline())
-    if sys.stdin.buffer.read().endswith(b"done\n"):
-        return  # the runner left in good order
+    if not sys.stdin.buffer.read().endswith(b"done\n"):  # else it left in good order
+        _reap(orders)
+
+
+def _reap(orders: dict[str, Any]) -> None:
     kill_marked(orders["owner"])
     if orders["engine"]:
         _reap_containers(Engine(orders["engine"]), orders["labels"])
@@ -160,9 +163,10 @@ def _main() -> None:
             remove_group(folder)
     time.sleep(0.2)
     kill_marked(orders["owner"])  # one that was between fork and exec
-    for folder, owner in owned_folders(Path(orders["temporary"])):
-        if owner == orders["owner"]:
-            shutil.rmtree(folder, ignore_errors=True)
+    for parent in orders["temporary"]:
+        for folder, owner in owned_folders(Path(parent)):
+            if owner == orders["owner"]:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from typing import Any
 from sandbox.address import reachable_engine
 from sandbox.cgroups import PREFIX, group_parents, sweep_groups
 from sandbox.errors import SandboxUnavailable
+from sandbox.home import temporary_home
 from sandbox.identity import LABEL, Owner, owner_labels, this_process
 from sandbox.inputs import staging_root, sweep_staged
 from sandbox.reap_child import Engine, marked_processes, owned_folders
@@ -101,9 +102,10 @@ def _all_gone(address: str | None, labels: list[str]) -> bool:
 def sweep() -> Swept:
     """Removes containers, input folders and control groups of dead runners of this host."""
     _sweep_processes()
-    folders = _sweep_temporary()
-    with contextlib.suppress(SandboxUnavailable, OSError):
-        folders += sweep_staged()
+    folders = 0
+    for sweep_some in (_sweep_temporary, sweep_staged):
+        with contextlib.suppress(SandboxUnavailable, OSError):
+            folders += sweep_some()
     return Swept(sweep_containers(reachable_engine()), folders, sweep_groups())
 
 
@@ -117,12 +119,22 @@ def _sweep_processes() -> None:
 
 def _sweep_temporary() -> int:
     removed = 0
-    for folder, text in owned_folders(Path(tempfile.gettempdir())):
-        owner = Owner.parse(text)
-        if owner is not None and not owner.alive:
-            shutil.rmtree(folder, ignore_errors=True)
-            removed += 1
+    for parent in _temporary():
+        for folder, text in owned_folders(parent):
+            owner = Owner.parse(text)
+            if owner is not None and not owner.alive:
+                shutil.rmtree(folder, ignore_errors=True)
+                removed += 1
     return removed
+
+
+def _temporary() -> set[Path]:
+    """Where temporary folders of boxes may lie; TMPDIR may have been another then."""
+    found: set[Path] = set()
+    with contextlib.suppress(OSError, SandboxUnavailable):
+        found.add(temporary_home())
+        found.add(Path(tempfile.gettempdir()))
+    return found
 
 
 def sweep_containers(address: str | None) -> int:
@@ -154,7 +166,7 @@ def _orders() -> dict[str, Any]:
     del labels[f"{LABEL}.run"]  # a process owns all its boxes, whatever run they are for
     return {
         "owner": str(owner),
-        "temporary": tempfile.gettempdir(),
+        "temporary": [str(folder) for folder in _temporary()],
         "engine": reachable_engine(),
         "labels": [f"{key}={value}" for key, value in labels.items()],
         "folders": folders,
