@@ -18,7 +18,7 @@ _OTHERS = (
 )
 OTHER_PROGRAMS = frozenset(_OTHERS.split())
 """Labels of code in other languages: not to be run, and what it prints is no answer."""
-_QUOTES = re.compile(r"(?:[ \t]*>)+ ?")
+_QUOTES = re.compile(r"(?:[ \t]*>)+")
 _FENCE_LINE = re.compile(r"([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}|~{3,})(.*)", re.DOTALL)
 _TICKS = re.compile(r"`+")
 _MARKS = re.compile(r"`+|~{3,}")
@@ -106,10 +106,10 @@ def _label_and_code(info: str) -> tuple[str, str]:
 
 
 def unquoted(line: str, quotes: int) -> str:
-    """The line without its first quote marks and the blank after them."""
+    """The line without its first quote marks."""
     for _ in range(quotes):
         line = line.lstrip(" \t").removeprefix(">")
-    return line.removeprefix(" ") if quotes else line
+    return line
 
 
 def inline(line: str) -> Iterator[tuple[int, int, str, str]]:

@@ -14,6 +14,9 @@ from benchmarks.errors import BenchmarkError, DataError
 from benchmarks.registry import score_response
 from benchmarks.sample import Score
 
+_MOST_DIGITS = 4000
+"""Of a whole number: Python reads 4300 and refuses more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Response:
@@ -80,7 +83,7 @@ def _scored(benchmark: str, found: Response, place: str) -> dict[str, Any]:
 
 def _response(text: str, place: str) -> Response:
     try:
-        line = json.loads(text)
+        line = json.loads(text, parse_int=_integer)
     except ValueError as problem:
         raise DataError(f"{place}: expected a JSON object, found no JSON: {problem}") from None
     except RecursionError:
@@ -98,6 +101,11 @@ def _response(text: str, place: str) -> Response:
         reasoning=_optional(fields, "reasoning", place),
         meta=_meta(fields, place),
     )
+
+
+def _integer(digits: str) -> int | str:
+    """A whole number; one that Python would refuse to read stays text."""
+    return int(digits) if len(digits) <= _MOST_DIGITS else digits
 
 
 def _identity(fields: Mapping[str, Any], place: str) -> str | int | None:
@@ -129,7 +137,7 @@ def _meta(fields: Mapping[str, Any], place: str) -> Mapping[str, Any] | None:
     meta = fields.get("meta")
     if isinstance(meta, str):
         try:
-            meta = json.loads(meta) if meta.strip() else None
+            meta = json.loads(meta, parse_int=_integer) if meta.strip() else None
         except (ValueError, RecursionError) as problem:
             raise DataError(f'{place}: expected JSON text as "meta": {problem}') from None
     if meta is None:

@@ -7,7 +7,6 @@ takes any text.
 from __future__ import annotations
 
 import bisect
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -21,7 +20,12 @@ from benchmarks.answers import Stretch, apart, read_answer, set_aside
 from benchmarks.reasoning import strip_reasoning
 from benchmarks.syntax import looks_like_python
 
-_TORN_TAG = re.compile(r"\s*<?/?thi?n?k?>?\s*", re.IGNORECASE)
+_TORN_TAGS = frozenset(
+    piece
+    for tag in ("<think>", "</think>")
+    for at in range(len(tag))
+    for piece in (tag[: at + 1], tag[at:])
+)
 """All there is to see when a stop string fired, or a server's parser split, inside the thinking."""
 ANSWER_FORM = "give the final answer as <answer>…</answer>"
 CUT_HINT = (
@@ -73,7 +77,7 @@ def cut_in_reasoning(reply: Reply) -> bool:
     seen = visible(reply)
     if not seen.strip():
         return thinking(reply) is not None
-    return _TORN_TAG.fullmatch(seen) is not None
+    return seen.strip().lower() in _TORN_TAGS
 
 
 def run(code: str, call_id: str | None = None) -> Run:
