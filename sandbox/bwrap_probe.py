@@ -23,7 +23,7 @@ from pathlib import Path
 from sandbox.bubblewrap import FIRST_UID, BubblewrapWall
 from sandbox.bwrap_command import Flavour, Place, program, setpriv
 from sandbox.errors import SandboxUnavailable
-from sandbox.home import cache_home
+from sandbox.home import cache_home, remember
 from sandbox.hostpython import Layout, host_layout
 from sandbox.launch import SUPERVISOR_MOUNT
 from sandbox.spec import Limits
@@ -136,10 +136,7 @@ def _with_fonts(wall: BubblewrapWall) -> Layout:
         text, failure = _run(wall, LIST_FONTS)
         if failure:
             return wall.layout
-        memo.parent.mkdir(exist_ok=True)
-        draft = memo.with_suffix(f".{os.getpid()}")
-        draft.write_text(text, encoding="utf-8")
-        draft.rename(memo)
+        remember(memo, text)
     name, _, fonts = memo.read_text(encoding="utf-8").partition("\n")
     place = f"/usr/local/venv/share/matplotlib/{name}"
     return replace(wall.layout, files=(*wall.layout.files, (fonts, place)))

@@ -132,6 +132,7 @@ def spawn(command: list[str], program: list[str], passed: list[int]) -> Spawned:
             stderr=errors_write,
             env={OWNER_MARK: str(this_process())},
             pass_fds=(*passed, info_write, go_read),
+            umask=0o022,  # a box is the same whatever the runner's is
             start_new_session=True,  # Ctrl-C is for the runner, which then ends its boxes
         )
         ours.pop_all()

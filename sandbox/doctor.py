@@ -147,4 +147,5 @@ def _image(tag: str) -> dict[str, Any] | None:
         "created": found.created,
         "size_mb": round(found.bytes / 1e6),
         "recipe_current": found.current,
+        "base": found.base,
     }

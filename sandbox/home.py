@@ -106,6 +106,15 @@ def _publish(source: Path, files: list[Path], target: Path) -> None:
             raise
 
 
+def remember(path: Path, text: str) -> None:
+    """Writes a file of the cache home by rename; many processes may do so at once."""
+    path.parent.mkdir(mode=0o755, exist_ok=True)
+    draft = path.with_suffix(f".{os.getpid()}")
+    draft.write_text(text, encoding="utf-8")
+    draft.chmod(0o644)
+    draft.rename(path)
+
+
 def make_readable(folder: Path) -> None:
     """0755 for folders and 0444 for files, whatever the umask was when they were made."""
     for parent, _folders, files in os.walk(folder):

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import requests
-from docker import APIClient, DockerClient
+from docker import APIClient
 from docker.errors import DockerException, ImageNotFound
 
 from sandbox.engine import connect, first_line, missing_image
 from sandbox.errors import SandboxUnavailable
-from sandbox.home import cache_home
+from sandbox.home import cache_home, remember
 from sandbox.identity import owner_labels, this_process
 from sandbox.spec import DEFAULT_IMAGE
 
@@ -163,13 +163,28 @@ def _build(
             last = [*last, *lines][-12:]
             if "error" in event:
                 said = "\n  ".join(last)
-                raise SandboxUnavailable(f"the image build on {base} failed:\n  {said}")
+                hint = _base_hint(api, base)
+                raise SandboxUnavailable(f"the image build on {base} failed:{hint}\n  {said}")
             for line in lines:
                 say(line)
     except (DockerException, requests.RequestException, OSError) as error:
         raise SandboxUnavailable(
             f"the image build on {base} failed: {first_line(error)}"
         ) from error
+
+
+def _base_hint(api: APIClient, base: str) -> str:
+    """What to do where the base image is what was missing."""
+    try:
+        api.inspect_image(base)
+    except ImageNotFound:
+        return (
+            f" the engine has no {base} and could not fetch it; docker pull or docker load it "
+            "first, or use --base with a Debian-family image that `docker images` lists. It said:"
+        )
+    except (DockerException, requests.RequestException):
+        return ""
+    return ""
 
 
 def _plain(line: str) -> str:
@@ -223,37 +238,45 @@ def image_facts(tag: str = DEFAULT_IMAGE) -> dict[str, Any]:
         "recipe": image.recipe,
         "recipe_current": image.current,
         "base": image.base,
-        **_contents(image.digest),
+        **_contents(api, image.digest),
     }
 
 
-def _contents(digest: str) -> dict[str, Any]:
+def _contents(api: APIClient, digest: str) -> dict[str, Any]:
     """Python's version and the packages. Asked of a container once an image, then remembered."""
     memo = cache_home() / "images" / f"{digest.removeprefix('sha256:')}.json"
     if memo.is_file():
         known: dict[str, Any] = json.loads(memo.read_text(encoding="utf-8"))
         return known
     try:
-        output = DockerClient.from_env().containers.run(
-            digest,
-            ["python3", "-c", LIST_PACKAGES],
-            entrypoint=[],
-            user="1000:1000",
+        contents: dict[str, Any] = json.loads(_output(api, digest, LIST_PACKAGES))
+    except (DockerException, requests.RequestException, OSError, ValueError) as error:
+        raise SandboxUnavailable(
+            f"the image cannot list its packages ({first_line(error)}); it needs python3 on PATH"
+        ) from error
+    remember(memo, json.dumps(contents))
+    return contents
+
+
+def _output(api: APIClient, digest: str, code: str) -> bytes:
+    """What some Python prints in a container that the engine removes when it ends: nothing of it
+    stays, whenever this process is killed (created only, it is the sweep's)."""
+    made = api.create_container(
+        digest,
+        ["python3", "-c", code],
+        entrypoint=[],
+        user="1000:1000",
+        labels=owner_labels(this_process(), "image-facts"),
+        host_config=api.create_host_config(
             network_mode="none",
             read_only=True,
             cap_drop=["ALL"],
             security_opt=["no-new-privileges:true"],
             mem_limit="512m",
-            labels=owner_labels(this_process(), "image-facts"),
-            remove=True,
-        )
-        contents: dict[str, Any] = json.loads(output)
-    except (DockerException, requests.RequestException, ValueError) as error:
-        raise SandboxUnavailable(
-            f"the image cannot list its packages ({first_line(error)}); it needs python3 on PATH"
-        ) from error
-    memo.parent.mkdir(exist_ok=True)
-    draft = memo.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps(contents), encoding="utf-8")
-    draft.rename(memo)
-    return contents
+            auto_remove=True,
+        ),
+    )
+    # Attached before it starts: nothing can be missed.
+    pieces = api.attach(made["Id"], stdout=True, stderr=False, stream=True)
+    api.start(made["Id"])
+    return b"".join(pieces)

@@ -236,6 +236,7 @@ async def _start(folder: Path, limits: Limits, group: Group | None) -> ProcessCo
             limit=CHUNK_BYTES,
             env=environment,
             cwd=folder / "work",
+            umask=0o022,  # a box is the same whatever the runner's is
             start_new_session=True,  # Ctrl-C is for the runner, which ends its boxes
         )
         largest = limits.work_mb * 1024 * 1024

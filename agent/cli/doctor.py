@@ -84,7 +84,8 @@ def _image_line(image: dict[str, Any] | None, tag: str) -> str:
     age = datetime.now(UTC) - datetime.fromisoformat(image["created"][:19]).replace(tzinfo=UTC)
     state = "recipe current" if image["recipe_current"] else "another recipe than this potrunner's"
     digest = image["digest"][:19]
-    return f"{tag} {digest}, {image['size_mb']} MB, {max(age.days, 0)} days old, {state}"
+    on = f" on {image['base']}" if image["base"] else ""
+    return f"{tag} {digest}{on}, {image['size_mb']} MB, {max(age.days, 0)} days old, {state}"
 
 
 def _limits_table(found: Diagnosis) -> Table:
