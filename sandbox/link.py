@@ -40,6 +40,7 @@ class Link:
         self._keeper: asyncio.Task[None] | None = None
         self.preloaded = asyncio.Event()
         """Set when the libraries are loaded, or will not be."""
+        self._ended = False
         self.forged = False
         """True when the box sent something that no supervisor sends."""
         self.ready: dict[str, Any] = {}
@@ -66,6 +67,11 @@ class Link:
             if not link._greeted.is_set():
                 await link.close()
         return link
+
+    @property
+    def ended(self) -> bool:
+        """Whether the stream has ended; frames from before it may still be waiting."""
+        return self._ended
 
     async def send(self, header: dict[str, Any], parts: tuple[bytes, ...] = ()) -> None:
         """
@@ -137,6 +143,7 @@ class Link:
                         await self._frames.put(frame)
         except FrameError:
             self.forged = True
+        self._ended = True
         self.preloaded.set()
         await self._frames.put(None)
 

@@ -20,7 +20,7 @@ from sandbox.link import Link
 from sandbox.outputs import Execution, Kernel, Status
 from sandbox.receipt import Receipt
 from sandbox.spec import DEFAULT_IMAGE, BoxSpec, InputFile, Limits, WallChoice
-from sandbox.supervisor.spec import EXIT_NEVER_READY
+from sandbox.supervisor.spec import EXIT_NEVER_READY, EXIT_NO_KERNEL
 from sandbox.supervisor.wire import Frame
 from sandbox.wall import Wall
 from sandbox.walls import check_limits, choose
@@ -37,9 +37,12 @@ _STATUSES: dict[str, Status] = {"ok": "ok", "error": "error", "timeout": "timeou
 class _Running:
     """One cell under way."""
 
+    link: Link
     number: int
     receipt: Receipt
     started: float
+    stillborn: bool = False
+    """Whether the box had ended before the cell was handed over."""
     late: bool = False
     """Whether the deadline has passed."""
 
@@ -51,6 +54,8 @@ class Box:
         self._wall = wall
         self._spec = spec
         self._link: Link | None = link
+        self._dropped: list[Link] = []
+        """Ending by themselves; `close` waits for them."""
         self._number = 0
         self._lock = asyncio.Lock()
         self.data_dir = link.connection.data_dir
@@ -68,23 +73,17 @@ class Box:
         program = code.encode("utf-8", "replace")
         if len(program) > MAX_CODE:
             return _refused(len(program))
-        limits = self._spec.limits
+        if seconds is None:
+            seconds = self._spec.limits.cell_seconds
         async with self._lock:
-            link = await self._live()
-            self._number += 1
-            cell = _Running(self._number, Receipt(limits), time.monotonic())
-            settled = False
-            try:
-                done = await self._attempt(
-                    link, cell, program, limits.cell_seconds if seconds is None else seconds
-                )
-                settled = True
-            finally:
-                if not settled:
-                    self._drop()  # cancelled: the cell is still running in there
+            cell, done = await self._once(program, seconds)
+            replaced = done is None and await self._never_began(cell)
+            if replaced:  # of what earlier cells did: it runs in the next box
+                await self.close()
+                cell, done = await self._once(program, seconds)
             if done is None:
-                return await self._lost(link, cell)
-            return await _finished(cell, done)
+                return await self._lost(cell)
+            return await _finished(cell, done, replaced=replaced)
 
     async def preloaded(self) -> None:
         """Waits until the box has the scientific libraries in memory (or will not have them)."""
@@ -94,8 +93,9 @@ class Box:
     async def close(self) -> None:
         """Ends the box. Idempotent."""
         link, self._link = self._link, None
-        if link is not None:
-            await link.close()
+        for each in (*self._dropped, link):
+            if each is not None:
+                await each.close()
 
     async def _live(self) -> Link:
         if self._link is None:
@@ -107,7 +107,22 @@ class Box:
     def _drop(self) -> None:
         if self._link is not None:
             self._link.abandon()
+            self._dropped.append(self._link)
             self._link = None
+
+    async def _once(self, program: bytes, seconds: float) -> tuple[_Running, Frame | None]:
+        link = await self._live()
+        self._number += 1
+        receipt = Receipt(self._spec.limits)
+        cell = _Running(link, self._number, receipt, time.monotonic(), stillborn=link.ended)
+        settled = False
+        try:
+            done = await self._attempt(link, cell, program, seconds)
+            settled = True
+        finally:
+            if not settled:
+                self._drop()  # cancelled: the cell is still running in there
+        return cell, done
 
     async def _attempt(
         self, link: Link, cell: _Running, program: bytes, seconds: float
@@ -144,8 +159,19 @@ class Box:
             if frame.type == "done":
                 return frame
 
-    async def _lost(self, link: Link, cell: _Running) -> Execution:
+    async def _never_began(self, cell: _Running) -> bool:
+        """Whether the box had ended of what earlier cells did, or could start no kernel for this
+        one."""
+        if cell.late or cell.receipt.outputs or cell.link.forged:
+            return False
+        cause = await cell.link.connection.why_lost()
+        if cause in (None, f"exit:{EXIT_NEVER_READY}"):
+            return False
+        return cell.stillborn or cause == f"exit:{EXIT_NO_KERNEL}"
+
+    async def _lost(self, cell: _Running) -> Execution:
         """The box ended during the cell. Whose fault was it?"""
+        link = cell.link
         seconds = time.monotonic() - cell.started
         cause = "box_lost" if link.forged else None
         if not cell.late and cause is None:
@@ -171,16 +197,17 @@ class Box:
         )
 
 
-async def _finished(cell: _Running, done: Frame) -> Execution:
+async def _finished(cell: _Running, done: Frame, *, replaced: bool) -> Execution:
     header = done.header
     seconds = time.monotonic() - cell.started
-    notes = receipt.notes_of(header)
+    notes = [REPLACED] * replaced + receipt.notes_of(header)
     if cell.receipt.pictures:
         outputs, dropped = await asyncio.to_thread(cell.receipt.read, notes)
     else:
         outputs, dropped = cell.receipt.read(notes)
     cause = header.get("cause")
-    kernel: Kernel = "restarted" if header.get("kernel") == "restarted" else "kept"
+    lost = replaced or header.get("kernel") == "restarted"
+    kernel: Kernel = "restarted" if lost else "kept"
     return Execution(
         outputs=outputs,
         status=_STATUSES.get(str(header.get("status")), "died"),

@@ -6,6 +6,7 @@ all possible, so nothing is followed, everything is counted and only regular fil
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from dataclasses import dataclass
@@ -40,8 +41,15 @@ class WorkDir:
         self._root = root
         self._known: dict[str, State] = {}
 
+    def mend(self) -> None:
+        """Where the directory is ours, a cell may have locked itself and us out of it."""
+        if not os.access(self._root, os.R_OK | os.W_OK | os.X_OK):
+            with contextlib.suppress(OSError):
+                os.chmod(self._root, 0o755)  # noqa: PTH101
+
     def changes(self) -> list[Change]:
         """Files made or changed since the last call, oldest first. Hidden ones do not count."""
+        self.mend()
         now = self._scan()
         changed = [
             (state[0], Change(path, state[1]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import os
 import resource
 import signal
 import sys
@@ -21,17 +22,20 @@ _LIMITS = (
 )
 _soft: dict[int, int] = {}
 _recursion = 1000
+_home = "/"
 
 
 def remember() -> None:
     """What holds now is what `tidy` goes back to."""
-    global _recursion
+    global _recursion, _home
+    _home = os.getcwd()  # noqa: PTH109
     _recursion = sys.getrecursionlimit()
     _soft.update({limit: resource.getrlimit(limit)[0] for limit in _LIMITS})
 
 
 def tidy() -> None:
     """Undoes what the last cell left; a higher recursion limit may stay."""
+    _somewhere()
     if sys.getrecursionlimit() < _recursion:
         sys.setrecursionlimit(_recursion)
     sys.settrace(None)
@@ -46,6 +50,15 @@ def tidy() -> None:
         if now != soft:
             with contextlib.suppress(ValueError, OSError):  # the hard limit is lower by now
                 resource.setrlimit(limit, (soft, hard))
+
+
+def _somewhere() -> None:
+    """The folder that a cell went into may be gone; where nothing is, nothing can be saved."""
+    try:
+        os.getcwd()  # noqa: PTH109
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.chdir(_home)
 
 
 def stop_timers() -> None:

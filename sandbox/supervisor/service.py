@@ -26,7 +26,7 @@ from .linux import kill_below
 from .nursery import Nursery
 from .output import full_text_directory
 from .reactor import Reactor, Timer
-from .spec import EXIT_NEVER_READY, KernelSpec
+from .spec import EXIT_NEVER_READY, EXIT_NO_KERNEL, KernelSpec
 
 HELLO_SECONDS = 10.0
 BOOT_SECONDS = 30.0
@@ -39,7 +39,6 @@ LOST = (
 )
 EXIT_NO_HELLO = 3
 EXIT_LIFETIME = 4
-EXIT_NO_KERNEL = 5
 EXIT_PROTOCOL = 6
 
 

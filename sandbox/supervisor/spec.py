@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 EXIT_NEVER_READY = 7
 """The supervisor's, when no kernel could be started before any cell had run: the host's fault."""
+EXIT_NO_KERNEL = 5
+"""The supervisor's, when an earlier cell left nothing to start one with: no memory, no folder."""
 
 
 @dataclass(frozen=True, slots=True)

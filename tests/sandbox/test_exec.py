@@ -85,7 +85,7 @@ def test_stdin_and_a_deadline() -> None:
     [
         (["missing.py"], "missing.py: No such file", 2),
         (["-", "--image", "nowhere.png"], "nowhere.png: No such file", 2),
-        (["-", "--cell-seconds", "0"], "--cell-seconds > 0", 2),
+        (["-", "--cell-seconds", "0"], "--cell-seconds: expected", 2),
         (["-", "--memory-mb", "1"], "--memory-mb", 2),
         (["-", "--sandbox", "jail"], "jail", 2),
         (["-", "--frobnicate"], "--frobnicate", 2),
