@@ -22,6 +22,7 @@ from agent.errors import ConfigError, NothingRan, RunDirError
 from agent.facts import data_hash, facts
 from agent.messages import Dialect
 from agent.models.cache import Cached
+from agent.models.replay import Replayed, replayed
 from agent.plan import Plan
 from agent.prepare import dialect_of, model_of, opener, resolved, samples_of, wall_of
 from agent.progress import Silent, Watcher
@@ -39,14 +40,16 @@ VERSION = 1
 FREE_TO_CHANGE = frozenset({"workers", "request_timeout", "base_url", "headers"})
 """Settings that a resume may change without --force: they change no result."""
 
-Watching = Callable[[Sequence[Item], Mapping[Key, Row]], AbstractContextManager[Watcher]]
-"""Opens what a person looks at, given what is owed and what is there already."""
+Watching = Callable[[Sequence[Item], Mapping[Key, Row], RunConfig], AbstractContextManager[Watcher]]
+"""Opens what a person looks at, given what is owed, what is there already, and the config."""
 
 
 @contextmanager
-def unwatched(owed: Sequence[Item], rows: Mapping[Key, Row]) -> Generator[Watcher]:
+def unwatched(
+    owed: Sequence[Item], rows: Mapping[Key, Row], config: RunConfig
+) -> Generator[Watcher]:
     """For programs: nothing is shown."""
-    del owed, rows
+    del owed, rows, config
     yield Silent()
 
 
@@ -92,6 +95,9 @@ async def evaluate(
     """
     path = out or default_path(config.benchmark, config.model)
     RunDir.refuse_taken(path, force=force)
+    source = replayed(config.model)
+    if source is not None and path.resolve() == source.resolve():
+        raise ConfigError(f"--out {path}: it is the run that is replayed; choose another folder")
     made = await asyncio.to_thread(ready, config)
     model_of(made.config, Silent().note)  # a missing key is found before the folder is made
     about = await asyncio.to_thread(_about, made)
@@ -171,7 +177,7 @@ async def _go_on(
     owed = made.owed
     run_id = secrets.token_hex(8)
     done = {key: found for key, found in rows.items() if found.failure is None}
-    with watching(owed, done) as watcher, guard(run_id):
+    with watching(owed, done, made.config) as watcher, guard(run_id):
         for line in notes:
             watcher.note(line)
         async with model_of(made.config, watcher.note) as model:
@@ -194,6 +200,7 @@ async def _go_on(
 def _about(made: Ready) -> dict[str, Any]:
     """All of `config.json`."""
     config, samples = made.config, list(made.samples.values())
+    source = replayed(config.model)
     image = image_facts(config.image_tag) if made.wall and made.wall.name == "docker" else None
     return {
         "version": VERSION,
@@ -202,6 +209,7 @@ def _about(made: Ready) -> dict[str, Any]:
         "config": config.public().to_json(),
         "owed": len(samples) * config.repeats,
         "image": image,
+        "replayed": Replayed(source).facts() if source else None,
         **facts(config, samples, made.dialect.instructions),
         "doctor": doctor.facts(),
         "resumed": [],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
 from agent import dialects
@@ -16,9 +16,10 @@ from agent.errors import ConfigError
 from agent.fitness import refuse_unfit
 from agent.loop import Box
 from agent.messages import Dialect, Model
+from agent.models.local import HUMAN, local_dialect, local_model
 from agent.models.openai_chat import OpenAIChat
 from agent.models.options import RequestOptions, find_endpoint
-from agent.models.scripted import Scripted
+from agent.models.replay import PREFIX, replayed
 from agent.plan import OpenSeeded
 from benchmarks.registry import load
 from benchmarks.sample import Sample
@@ -26,9 +27,6 @@ from sandbox.session import open_box
 from sandbox.spec import InputFile
 from sandbox.wall import Wall
 from sandbox.walls import check_limits, choose
-
-SCRIPTED = "scripted"
-"""The model of this name runs the reference programs, unless a base URL is given with it."""
 
 
 def samples_of(config: RunConfig) -> dict[str, Sample]:
@@ -73,18 +71,27 @@ def wall_of(config: RunConfig) -> Wall | None:
 
 
 def dialect_of(config: RunConfig) -> Dialect:
-    """`auto` is native tool calls; a server that has none refuses and says so."""
-    return dialects.get("tools" if config.dialect == "auto" else config.dialect)
+    """`auto` is native tool calls; a server that has none refuses and says so. For models that need
+    no server it is what they say.
+
+    Raises:
+        ConfigError, RunDirError: as `agent.models.local.local_dialect`.
+    """
+    said = local_dialect(config) or "tools"
+    return dialects.get(said if config.dialect == "auto" else config.dialect)
 
 
 def resolved(config: RunConfig, wall: Wall | None, dialect: Dialect) -> RunConfig:
-    """The config without any `auto`, its data folder absolute: what a resume uses."""
+    """The config without any `auto`, its folders absolute: what a resume uses."""
     data = os.path.abspath(config.data) if config.data and os.path.exists(config.data) else None  # noqa: PTH100, PTH110
+    source = replayed(config.model)
     return replace(
         config,
+        model=f"{PREFIX}{source.absolute()}" if source else config.model,
         sandbox=wall.name if wall else config.sandbox,
         dialect=dialect.name,
         data=data or config.data,
+        workers=1 if config.model == HUMAN and config.base_url is None else config.workers,
     )
 
 
@@ -92,10 +99,11 @@ def model_of(config: RunConfig, note: Callable[[str], None]) -> AbstractAsyncCon
     """The model, open inside the block; `note` is told of waits.
 
     Raises:
-        AccessRefused: no key for a server that needs one.
+        AccessRefused: no key for a server that needs one. ConfigError, RunDirError: as
+            `agent.models.local.local_model`.
     """
-    if config.model == SCRIPTED and config.base_url is None:
-        return nullcontext(Scripted())
+    if (local := local_model(config, note)) is not None:
+        return local
     options = RequestOptions(
         temperature=config.temperature,
         top_p=config.top_p,

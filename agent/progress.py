@@ -165,12 +165,17 @@ class Lasting(io.TextIOBase):
 
 @contextmanager
 def watching(
-    owed: Sequence[Item], rows: Mapping[tuple[str, int], Row], stream: TextIO
+    owed: Sequence[Item],
+    rows: Mapping[tuple[str, int], Row],
+    stream: TextIO,
+    *,
+    bar: bool = True,
 ) -> Generator[Watcher]:
-    """Shows the course of a run on a stream until the block ends."""
+    """Shows the course of a run on a stream until the block ends; without `bar` in lines also on a
+    terminal, where somebody may be typing."""
     course = Course(owed, dict(rows))
     lasting = cast("TextIO", Lasting(stream))
-    if not stream.isatty():
+    if not bar or not stream.isatty():
         course_lines = Plain(course, lasting.write, said_at=course.clock())
         yield course_lines
         lasting.flush()

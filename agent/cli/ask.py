@@ -21,7 +21,9 @@ from agent.errors import ConfigError, InputProblem
 from agent.fitness import refuse_unfit
 from agent.loop import run_sample
 from agent.messages import Dialect, Reply, Run
-from agent.prepare import SCRIPTED, dialect_of, model_of, opener, resolved, wall_of
+from agent.models.local import SCRIPTED
+from agent.models.replay import replayed
+from agent.prepare import dialect_of, model_of, opener, resolved, wall_of
 from agent.showing import visible
 from agent.signals import run_async
 from agent.trajectory import Trajectory
@@ -66,6 +68,8 @@ def command(
         settings = resolve({"benchmark": "ask", **flags}, config)
         if "model" not in flags and settings.model == SCRIPTED:
             raise ConfigError("expected --model NAME (and OPENAI_BASE_URL or --base-url)")
+        if replayed(settings.model) is not None:
+            raise ConfigError(f"--model {settings.model}: it answers the samples of `pot run` only")
         *paths, question = words
         sample = _sample(paths, question)
         refuse_unfit(settings, [sample])

@@ -23,7 +23,7 @@ from agent.config import RunConfig, read_file, resolve
 from agent.errors import ConfigError
 from agent.evaluate import Ready, evaluate, ready, what_is_left
 from agent.evaluate import resume as resume_run
-from agent.prepare import SCRIPTED
+from agent.models.local import HUMAN, SCRIPTED
 from agent.progress import Watcher, watching
 from agent.run import Finished, is_owed
 from agent.rundir import Key
@@ -129,8 +129,10 @@ def _continue(
     return run_async(resume_run(path, changes, force=force, watching=_watching))
 
 
-def _watching(owed: Sequence[Item], rows: Mapping[Key, Row]) -> AbstractContextManager[Watcher]:
-    return watching(owed, rows, sys.stderr)
+def _watching(
+    owed: Sequence[Item], rows: Mapping[Key, Row], config: RunConfig
+) -> AbstractContextManager[Watcher]:
+    return watching(owed, rows, sys.stderr, bar=config.model != HUMAN)
 
 
 def _say_what_would_run(made: Ready, rows: Mapping[Key, Row]) -> None:

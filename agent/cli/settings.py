@@ -20,7 +20,9 @@ from sandbox.errors import InputRefused, LimitsRefused, SandboxError
 
 ModelName = Annotated[
     str | None,
-    typer.Option("--model", help="Name at the endpoint, or scripted: the reference programs."),
+    typer.Option(
+        "--model", help="Name at the endpoint, or scripted, replay:RUN, human; see pot list."
+    ),
 ]
 BaseUrl = Annotated[
     str | None,
