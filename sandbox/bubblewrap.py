@@ -181,8 +181,10 @@ class BubblewrapConnection:
             return None
         code = await asyncio.to_thread(self._spawned.wait)
         self._drain_errors()
-        if code is None or code < 0:
-            return None  # the box closed its stream and lives on, or bwrap itself was killed
+        if code is None:
+            return "box_lost"  # it closed its stream and lives on: nobody outside did that
+        if code < 0:
+            return None  # bwrap itself was killed
         if code == 128 + signal.SIGKILL:
             # No signal from inside reaches a first process, and the filter guards its limits:
             # without the memory limit it was the host.

@@ -136,6 +136,8 @@ class DockerConnection:
         if self._container.discarded:
             return None
         events = await asyncio.to_thread(self._container.farewell, self._opened)
+        if _exit_code(events) is None and await asyncio.to_thread(self._container.lives_on):
+            return "box_lost"  # it closed its stream: nobody outside did that
         return cause_of_death(events)
 
     def enforced(self) -> dict[str, str]:
@@ -239,6 +241,13 @@ class _Container:
         except (DockerException, requests.RequestException, OSError, ValueError):
             return []
         return events
+
+    def lives_on(self) -> bool:
+        """Whether the engine still sees it run."""
+        try:
+            return bool(self._api.inspect_container(str(self.id))["State"]["Running"])
+        except (DockerException, requests.RequestException, KeyError):
+            return False
 
 
 def cause_of_death(events: list[dict[str, Any]]) -> str | None:

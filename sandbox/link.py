@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from sandbox.closing import to_the_end
 from sandbox.errors import BoxLost, InputRefused, SandboxError, WireError
+from sandbox.receipt import text
 from sandbox.spec import BoxSpec, Limits
 from sandbox.supervisor.wire import Decoder, Frame, FrameError, encode
 from sandbox.wall import Connection, Wall
@@ -41,6 +42,11 @@ class Link:
         self.preloaded = asyncio.Event()
         """Set when the libraries are loaded, or will not be."""
         self._ended = False
+        self._wanted: int | None = None
+        """The cell whose frames somebody waits for."""
+        self.began = 0
+        """The last cell whose code may have run; from the first on nothing that the box says of
+        itself excuses it."""
         self.forged = False
         """True when the box sent something that no supervisor sends."""
         self.ready: dict[str, Any] = {}
@@ -83,6 +89,8 @@ class Link:
             data = encode(header, parts)
         except FrameError as error:
             raise WireError(str(error)) from None
+        if header["type"] == "run":
+            self._wanted = header["id"]
         await self.connection.write(data)
 
     async def next(self, seconds: float) -> Frame | None:
@@ -137,15 +145,28 @@ class Link:
         try:
             while data := await connection.read():
                 for frame in decoder.feed(data):
-                    if frame.type == "preloaded":
-                        self.preloaded.set()
-                    else:
+                    if self._concerns_somebody(frame):
                         await self._frames.put(frame)
         except FrameError:
             self.forged = True
         self._ended = True
         self.preloaded.set()
         await self._frames.put(None)
+
+    def _concerns_somebody(self, frame: Frame) -> bool:
+        """Whether to keep it. What nobody waits for is not kept: a box could fill the host."""
+        if frame.type == "preloaded":
+            self.preloaded.set()
+            return False
+        if not self._greeted.is_set():
+            return True
+        number = frame.header.get("id")
+        if type(number) is not int or number != self._wanted:
+            return False
+        self.began = number
+        if frame.type == "done":
+            self._wanted = None
+        return frame.type in ("partial", "done")
 
     async def _greet(self) -> None:
         spec = self._spec
@@ -168,7 +189,7 @@ class Link:
             said = str(getattr(self.connection, "diagnosis", ""))[-500:]
             raise BoxLost(f"the box ended before it was ready ({cause or 'no cause'}): {said}")
         if frame.type == "refused":
-            raise InputRefused(str(frame.header.get("reason"))[:500])
+            raise InputRefused(text(frame.header.get("reason"))[:500])
         if frame.type != "ready":
             raise BoxLost(f"expected the box to say ready, it said {frame.type[:40]!r}")
         self.ready = dict(frame.header)

@@ -120,7 +120,7 @@ class ProcessConnection:
         try:
             code = await asyncio.wait_for(self._process.wait(), END_SECONDS)
         except TimeoutError:
-            return None  # it closed its stream and lives on
+            return "box_lost"  # it closed its stream and lives on: nobody outside did that
         if self._watch.cause is not None:
             return self._watch.cause
         if code == -signal.SIGKILL and self._group is not None and self._group.oom_kills():

@@ -6,13 +6,14 @@ under a pixel limit. What does not fit is dropped and said in the note; nothing 
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sandbox.decoding import decode
-from sandbox.outputs import Display, Dropped, Error, File, Output, Stream
+from sandbox.outputs import Display, Dropped, Error, File, Output, Status, Stream
 from sandbox.spec import Limits
 from sandbox.supervisor.shape import as_dict, as_list
 
@@ -24,6 +25,7 @@ MAX_ERROR_CHARS = 20_000
 MAX_PICTURE_BYTES = 128 * 1024 * 1024
 MAX_CPU_SECONDS = 8.0
 """For decoding all pictures of one cell; sixteen million pixels of an ordinary one take 0.3 s."""
+_DEATHS = re.compile(r"out_of_memory|too_many_processes|signal:[0-9]{1,3}|exit:[0-9]{1,3}")
 _SLACK = 2000
 """Characters above the limit that marks of omission may add."""
 
@@ -109,6 +111,24 @@ class _Shown:
         self._seen.add(pixels)
         self.count += 1
         return display
+
+
+def ending(header: Mapping[str, Any], *, late: bool) -> tuple[Status, str | None] | None:
+    """Status and cause of a cell that the box says is done; None when no supervisor would say so.
+
+    Whether the deadline has passed is the host's to know: a box that claims it before lies, and
+    whatever it says of a cell that ended after is a timeout.
+    """
+    status, cause = header.get("status"), header.get("cause")
+    if late and status in ("ok", "error", "timeout", "died"):
+        return "timeout", "deadline"
+    if status == "ok" and cause is None:
+        return "ok", None
+    if status == "error" and cause is None:
+        return "error", None
+    if status == "died" and isinstance(cause, str) and _DEATHS.fullmatch(cause):
+        return "died", cause
+    return None
 
 
 def notes_of(header: Mapping[str, Any]) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any
 from sandbox import receipt
 from sandbox.errors import BoxLost
 from sandbox.link import Link
-from sandbox.outputs import Execution, Kernel, Status
+from sandbox.outputs import Execution, Kernel
 from sandbox.receipt import Receipt
 from sandbox.spec import DEFAULT_IMAGE, BoxSpec, InputFile, Limits, WallChoice
 from sandbox.supervisor.spec import EXIT_NEVER_READY, EXIT_NO_KERNEL
@@ -30,7 +30,6 @@ PATIENCE = 4.0
 MAX_CODE = 32 * 1024 * 1024
 """Bytes of a cell."""
 REPLACED = "The box was replaced: variables, imports and files in the work directory are lost."
-_STATUSES: dict[str, Status] = {"ok": "ok", "error": "error", "timeout": "timeout", "died": "died"}
 
 
 @dataclass(slots=True)
@@ -154,15 +153,18 @@ class Box:
             if frame is None:
                 return None
             if frame.header.get("id") != cell.number:
-                continue
+                continue  # from before the box was greeted
             cell.receipt.take(frame.header, frame.parts)
             if frame.type == "done":
+                if receipt.ending(frame.header, late=cell.late) is None:
+                    link.forged = True
+                    return None
                 return frame
 
     async def _never_began(self, cell: _Running) -> bool:
         """Whether the box had ended of what earlier cells did, or could start no kernel for this
         one."""
-        if cell.late or cell.receipt.outputs or cell.link.forged:
+        if cell.late or cell.link.began == cell.number or cell.link.forged:
             return False
         cause = await cell.link.connection.why_lost()
         if cause in (None, f"exit:{EXIT_NEVER_READY}"):
@@ -178,7 +180,7 @@ class Box:
             cause = await link.connection.why_lost()
         self._link = None
         await link.close()
-        if cause == f"exit:{EXIT_NEVER_READY}":
+        if cause == f"exit:{EXIT_NEVER_READY}" and not link.began:
             raise BoxLost("no kernel could be started in the box, before any code ran in it")
         if not cell.late and cause is None:
             raise BoxLost("the box is gone and the cell did not end it (engine or host fault)")
@@ -205,13 +207,15 @@ async def _finished(cell: _Running, done: Frame, *, replaced: bool) -> Execution
         outputs, dropped = await asyncio.to_thread(cell.receipt.read, notes)
     else:
         outputs, dropped = cell.receipt.read(notes)
-    cause = header.get("cause")
-    lost = replaced or header.get("kernel") == "restarted"
+    ending = receipt.ending(header, late=cell.late)
+    assert ending is not None, "looked at when it came"
+    status, cause = ending
+    lost = replaced or status == "died" or header.get("kernel") == "restarted"
     kernel: Kernel = "restarted" if lost else "kept"
     return Execution(
         outputs=outputs,
-        status=_STATUSES.get(str(header.get("status")), "died"),
-        cause=receipt.text(cause)[:40] if cause is not None else None,
+        status=status,
+        cause=cause,
         kernel=kernel,
         seconds=seconds,
         cpu_seconds=receipt.number(header.get("cpu_seconds")),

@@ -35,8 +35,9 @@ class Connection(Protocol):
 
     async def why_lost(self) -> str | None:
         """After the stream ended: a cause that the box itself is guilty of (`out_of_memory`,
-        `signal:N`, `exit:N`, `too_many_processes`), or None when the fault lies outside the box
-        (daemon gone, container removed by someone else). Asked once, may wait a little."""
+        `signal:N`, `exit:N`, `too_many_processes`, `box_lost` when it closed its stream and lives
+        on), or None when the fault lies outside the box (daemon gone, container removed by someone
+        else). Asked once, may wait a little."""
         ...
 
     def enforced(self) -> dict[str, str]:

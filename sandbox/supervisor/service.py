@@ -94,8 +94,8 @@ class Service:
         try:
             for frame in self._decoder.feed(data):
                 self._handle(frame)
-        except (wire.FrameError, KeyError, TypeError):
-            self._leave(EXIT_PROTOCOL)
+        except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError):
+            self._leave(EXIT_PROTOCOL)  # no frame, or one of another shape
 
     def _handle(self, frame: wire.Frame) -> None:
         header = frame.header
@@ -164,6 +164,7 @@ class Service:
             self._spared,
             self._cell_ended,
         )
+        self._send({"type": "began", "id": number}, [])
         lost, self._lost = self._lost, None
         self._cell.start(self._code, lost)
 
