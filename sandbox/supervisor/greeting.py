@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import platform
 import resource
@@ -16,6 +17,8 @@ from . import counters
 from .aftermath import CellLimits
 
 VERSION = 1
+MAX_LIFETIME = 30 * 24 * 3600.0
+"""Seconds; more is none of a box's life."""
 _PACKAGES = frozenset(
     [
         "numpy",
@@ -56,23 +59,50 @@ def parse(header: Mapping[str, Any]) -> Hello:
         Refused: another version speaks, or an input file is not the one that was announced.
     """
     if header.get("type") != "hello" or header.get("version") != VERSION:
-        raise Refused(f"expected hello version {VERSION}, got {str(dict(header))[:100]}")
+        said = header.get("version")
+        shown = said if type(said) is int and abs(said) < 1000 else type(said).__name__
+        raise Refused(f"expected hello version {VERSION}, got {shown}")
+    try:
+        return _hello(header)
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise Refused(f"the hello has another shape: {type(error).__name__}") from None
+
+
+def _hello(header: Mapping[str, Any]) -> Hello:
     limits = header["limits"]
     _verify(header["data_dir"], header["inputs"])
     return Hello(
-        work_dir=header["work_dir"],
-        data_dir=header["data_dir"],
-        seed=header["seed"],
+        work_dir=_text(header["work_dir"]),
+        data_dir=_text(header["data_dir"]),
+        seed=_count(header["seed"]),
         threads=max(1, int(limits["cpus"])),
-        lifetime_seconds=limits["lifetime_seconds"],
+        lifetime_seconds=_seconds(limits["lifetime_seconds"]),
         limits=CellLimits(
-            chars=limits["output_chars"],
-            pictures=limits["pictures"],
-            pixels=limits["picture_pixels"],
-            memory_mb=limits["memory_mb"],
-            pids=limits["pids"],
+            chars=_count(limits["output_chars"]),
+            pictures=_count(limits["pictures"]),
+            pixels=_count(limits["picture_pixels"]),
+            memory_mb=_count(limits["memory_mb"]),
+            pids=_count(limits["pids"]),
         ),
     )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or "\0" in value:
+        raise TypeError("expected text")
+    return value
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise TypeError("expected a count")
+    return value
+
+
+def _seconds(value: Any) -> float:
+    if not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise TypeError("expected seconds")
+    return min(float(value), MAX_LIFETIME)
 
 
 def ready() -> dict[str, Any]:

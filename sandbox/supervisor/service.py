@@ -94,19 +94,19 @@ class Service:
         try:
             for frame in self._decoder.feed(data):
                 self._handle(frame)
-        except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError):
-            self._leave(EXIT_PROTOCOL)  # no frame, or one of another shape
+        except wire.FrameError:
+            self._leave(EXIT_PROTOCOL)
 
     def _handle(self, frame: wire.Frame) -> None:
         header = frame.header
         if self._hello is None:
             self._greet(header)
         elif frame.type == "run":
-            self._run(header["id"], frame.parts[0].decode("utf-8", "replace"))
+            self._run(wire.number(frame), wire.only_part(frame).decode("utf-8", "replace"))
         elif frame.type == "preload":
             self._preload()
         elif frame.type in ("interrupt", "kill"):
-            self._stop(header["id"], frame.type)
+            self._stop(wire.number(frame), frame.type)
 
     def _greet(self, header: Mapping[str, Any]) -> None:
         assert self._hello_timer is not None

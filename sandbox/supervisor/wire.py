@@ -87,6 +87,28 @@ class Decoder:
             yield _parse(text, body)
 
 
+def number(frame: Frame) -> int:
+    """The cell that a frame is about.
+
+    Raises:
+        FrameError: none is named.
+    """
+    found = frame.header.get("id")
+    if type(found) is not int:
+        raise FrameError(f"a {frame.type[:20]!r} frame of no cell")
+    return found
+
+
+def only_part(frame: Frame) -> bytes:
+    """
+    Raises:
+        FrameError: there is none, or more than one.
+    """
+    if len(frame.parts) != 1:
+        raise FrameError(f"a {frame.type[:20]!r} frame of {len(frame.parts)} parts, expected one")
+    return frame.parts[0]
+
+
 def _parse(text: bytes, body: bytes) -> Frame:
     try:
         header = as_dict(json.loads(text))
