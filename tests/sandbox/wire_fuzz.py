@@ -136,15 +136,15 @@ class Fuzz:
                 del changed[at:]
         return bytes(changed)
 
-    def piece(self, number: int = 1) -> bytes:
-        """One frame, good or bad."""
+    def piece(self, number: int = 1, whole: float = 0.7) -> bytes:
+        """One frame; `whole` is the share of those that are frames at all."""
         self.frames += 1
         kind = self.random.random()
-        if kind < 0.35:
+        if kind < whole / 2:
             return self.right(number)
-        if kind < 0.7:
+        if kind < whole:
             return self.wrong(number)
-        if kind < 0.85:
+        if kind < (1 + whole) / 2:
             return self.mutated(self.right(number))
         return self.broken()
 
