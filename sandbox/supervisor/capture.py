@@ -19,9 +19,10 @@ import socket
 import sys
 import threading
 import time
-from typing import Any, TextIO
+from typing import Any
 
 from .belonging import CELL
+from .failures import attempt
 from .linux import flush_c_streams
 
 WAIT_SECONDS = 5.0
@@ -56,6 +57,14 @@ class Stream(io.TextIOWrapper):
             return len(text)
         self._capture.turn_to(self)
         return super().write(text)
+
+    def is_sound(self) -> bool:
+        """Whether it is as it was made: neither closed nor detached nor given another encoding."""
+        try:
+            how = (self.closed, self.encoding, self.errors, self.line_buffering)
+        except ValueError:
+            return False
+        return how == (False, "utf-8", "backslashreplace", True)
 
     def isatty(self) -> bool:
         return False
@@ -139,19 +148,21 @@ class Capture:
         self._drained(message.encode("ascii", "replace"))
 
     def flush(self) -> None:
-        for stream in (*self._streams, sys.stdout, sys.stderr):
-            with contextlib.suppress(ValueError, OSError, AttributeError):
+        for stream in self._streams:
+            with contextlib.suppress(ValueError, OSError):
                 stream.flush()
+        for name in ("stdout", "stderr"):  # a cell may have put anything there
+            attempt(lambda name=name: getattr(sys, name).flush())
         flush_c_streams()
 
     def _restore(self) -> None:
         """Whatever a cell did to the streams lasts until its end."""
-        if any(stream.closed for stream in self._streams):
+        if not all(stream.is_sound() for stream in self._streams):
             self._streams = self._fresh()
         sys.stdout, sys.stderr = self._streams
         sys.__stdout__, sys.__stderr__ = self._streams  # type: ignore[misc]
 
-    def _fresh(self) -> tuple[TextIO, TextIO]:
+    def _fresh(self) -> tuple[Stream, Stream]:
         return Stream(self, 1), Stream(self, 2)
 
     def _receive(self) -> bytes:

@@ -29,7 +29,7 @@ def name_of(kind: type) -> str:
 
 def text_of(value: BaseException) -> str:
     """What the exception says."""
-    said, problem = _made(lambda: str(value))
+    said, problem = attempt(lambda: str(value))
     return encodable(said) if not problem else f"(its text cannot be made: {problem})"
 
 
@@ -51,7 +51,7 @@ def is_plain(value: BaseException) -> bool:
     while found is not None:
         if isinstance(found, BaseExceptionGroup) or id(found) in seen or len(seen) > MAX_CHAIN:
             return False
-        if _made(partial(str, found))[1]:
+        if attempt(partial(str, found))[1]:
             return False
         seen.add(id(found))
         cause = _cause(found)
@@ -81,7 +81,7 @@ def lines_of(value: BaseException, trace: TracebackType | None) -> list[str]:
     """Python's own rendering; without the frames of IPython, which say nothing about the cell."""
     while trace is not None and not _is_cells(trace):
         trace = trace.tb_next
-    text, problem = _made(lambda: _render(value, trace))
+    text, problem = attempt(lambda: _render(value, trace))
     if problem:
         text = f"{name_of(type(value))}: {text_of(value)}"
     return encodable(text).rstrip("\n").split("\n")
@@ -92,17 +92,18 @@ def _render(value: BaseException, trace: TracebackType | None) -> str:
     if isinstance(value, BaseExceptionGroup):
         return "".join(traceback.format_exception(kind, cast("Any", value), trace))
     frames = traceback.format_tb(trace)
-    if _made(lambda: str(value))[1]:
+    if attempt(lambda: str(value))[1]:
         return "".join([*frames, f"{name_of(kind)}: {text_of(value)}"])
     # Of a chain only the last: the whole of it could be endless.
     return "".join([*frames, *traceback.format_exception_only(kind, value)])
 
 
-def _made(make: Callable[[], str]) -> tuple[str, str]:
-    """The text, and the name of what was raised instead: an exception's own methods may do
-    anything, even give a text that is of a class of their own."""
+def attempt(make: Callable[[], Any]) -> tuple[str, str]:
+    """The text, and the name of what was raised instead: a cell's own methods may do anything, even
+    give a text that is of a class of their own."""
     try:
-        return str.__str__(make()), ""
+        made = make()
+        return str.__str__(made) if isinstance(made, str) else "", ""
     except BaseException as error:  # noqa: BLE001 - as said; an interrupt ends the cell all the same
         return "", name_of(type(error))
 

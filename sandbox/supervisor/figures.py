@@ -92,6 +92,12 @@ def _show_one(figure: Any, show: Show, max_pixels: int) -> None:
     show(data, metadata)
 
 
+def patch_input(refuse: Callable[..., None]) -> None:
+    """What would wait for a click or a key says at once that none will come."""
+    figure_class = sys.modules["matplotlib.figure"].Figure
+    figure_class.ginput = figure_class.waitforbuttonpress = refuse
+
+
 def patch_pyplot(pyplot: Any, show: Show, max_pixels: int) -> None:
     """`plt.show()` and `figure.show()` show pictures, under Agg too."""
     figure_class = sys.modules["matplotlib.figure"].Figure

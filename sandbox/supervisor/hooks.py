@@ -16,6 +16,7 @@ from IPython.core.autocall import IPyAutocall
 from . import belonging, figures, imports
 
 _NO_INPUT = "{} is not available: nobody can type here. Put the value into the code instead."
+_EMPTY = "Empty picture ({}x{}): nothing to show."
 
 
 class Exit(IPyAutocall):
@@ -43,6 +44,16 @@ def _no_breakpoint(*_: Any, **__: Any) -> None:
     raise RuntimeError(no_input("breakpoint()"))
 
 
+def _text_of_image(image: Any, printer: Any, _: bool) -> None:
+    printer.text(repr(image))
+    if not image.width or not image.height:
+        printer.text(" " + _EMPTY.format(*image.size))
+
+
+def _no_clicks(*_: Any, **__: Any) -> None:
+    raise RuntimeError(no_input("Input by mouse and keyboard"))
+
+
 class Hooks:
     """Adapts one kernel's shell and the libraries that its cells will import."""
 
@@ -55,6 +66,8 @@ class Hooks:
         shell = self._shell
         shell.user_ns.update({"exit": Exit(shell), "quit": Exit(shell)})
         shell.user_ns_hidden.update({"exit": None, "quit": None})
+        # In modules that a cell imports there are none otherwise.
+        shell.builtin_trap.auto_builtins.update({"exit": Exit(shell), "quit": Exit(shell)})
         sys.breakpointhook = _no_breakpoint
         warnings.filterwarnings("ignore", message="To exit: use")
         random.seed(self._seed)
@@ -81,13 +94,14 @@ class Hooks:
 
         shown = pictures.png(image, self._max_pixels)
         if shown is None:
-            print(f"Empty picture ({image.width}x{image.height}): nothing to show.")  # noqa: T201
+            print(_EMPTY.format(*image.size))  # noqa: T201
         else:
             self.show(*shown)
 
     def _formatters(self) -> None:
         formatters = self._shell.display_formatter.formatters
         formatters["image/png"].for_type_by_name("PIL.Image", "Image", self._png_of_image)
+        formatters["text/plain"].for_type_by_name("PIL.Image", "Image", _text_of_image)
         formatters["image/jpeg"].for_type_by_name("PIL.Image", "Image", lambda _: None)
         formatters["image/png"].for_type_by_name("matplotlib.figure", "Figure", self._png_of_figure)
 
@@ -104,6 +118,7 @@ class Hooks:
 
     def _pyplot(self, pyplot: Any) -> None:
         figures.patch_pyplot(pyplot, self.show, self._max_pixels)
+        figures.patch_input(_no_clicks)
 
     def _pil(self, module: Any) -> None:
         def show(image: Any, *_: Any, **__: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import importlib
 import os
 import resource
 import signal
@@ -36,6 +37,7 @@ def remember() -> None:
 def tidy() -> None:
     """Undoes what the last cell left; a higher recursion limit may stay."""
     _somewhere()
+    importlib.invalidate_caches()  # files are made faster than a folder's time changes
     if sys.getrecursionlimit() < _recursion:
         sys.setrecursionlimit(_recursion)
     sys.settrace(None)

@@ -28,6 +28,7 @@ from .linux import PR_SET_DUMPABLE, prctl
 from .shell import BoxShell, encodable_reply
 from .spec import KernelSpec
 
+DRAW_SECONDS = 0.5
 _SHOWN = frozenset(
     {"display_data", "update_display_data", "execute_result", "error", "clear_output"}
 )
@@ -73,10 +74,12 @@ class BoxKernel(IPythonKernel):
         except OSError:
             os._exit(os.EX_OSERR)  # nothing it prints would be seen: of no use any more
         interpreter.tidy()
+        end = "KeyboardInterrupt"
         try:
             reply = await self._execute(code, silent, *args, **kwargs)
+            end = reply["ename"] if reply["status"] == "error" else ""
         finally:
-            self._finish()
+            self._finish(end)
         return encodable_reply(reply)
 
     async def _execute(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -85,6 +88,7 @@ class BoxKernel(IPythonKernel):
         shell: Any = self.shell
         shell.failure = None
         shell.restore_methods()
+        shell.restore_names()
         try:
             reply: dict[str, Any] = await super().do_execute(*args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - an interrupt, or what the cell broke
@@ -101,11 +105,16 @@ class BoxKernel(IPythonKernel):
     def getpass(self, *_: Any, **__: Any) -> str:
         raise StdinNotImplementedError(no_input("getpass()"))
 
-    def _finish(self) -> None:
+    def _finish(self, end: str) -> None:
+        """`end` is the name of the exception that ended the cell, if one did."""
         if self.capture.is_copy:
             # A child that the cell forked fell out of its code: it must not act as the kernel.
             self.capture.flush()
-            os._exit(0)
+            os._exit(bool(end))
+        if end == "KeyboardInterrupt":
+            # The deadline has passed: what takes longer to draw would cost the kernel.
+            signal.signal(signal.SIGALRM, signal.default_int_handler)
+            signal.setitimer(signal.ITIMER_REAL, DRAW_SECONDS)
         try:
             self.hooks.show_open_figures()
         except KeyboardInterrupt:
@@ -142,7 +151,8 @@ class BoxApp(IPKernelApp):
         self.init_signal()
         self.init_kernel()
         self.kernel.debugpy_stream = None  # there is no debugger: see zygote
-        self.init_path()
+        # Last: a file of the model's that has a library's name must not stand in its place.
+        sys.path.append("")
         self.init_shell()
         assert isinstance(self.kernel, BoxKernel)
         self.kernel.capture = capture

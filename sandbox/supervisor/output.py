@@ -93,7 +93,7 @@ class Output:
         # A value that could not be displayed is no failure of the code: its reply has no name.
         if name in shown or (shown and name in ("", "NoneType")):
             return
-        value = str(content.get("evalue") or "the traceback could not be shown")
+        value = str(content.get("evalue", "the traceback could not be shown"))
         lines = [str(line) for line in as_list(content.get("traceback"))]
         name = name or "Error"
         self.screen.fail("", name, value, "\n".join(lines) or f"{name}: {value}")

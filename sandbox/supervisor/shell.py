@@ -9,7 +9,9 @@ and a lone surrogate in the text loses the whole message. What is not published 
 
 from __future__ import annotations
 
+import builtins
 import os
+import subprocess
 import sys
 import traceback
 from collections.abc import Generator
@@ -38,6 +40,12 @@ class BoxShell(ZMQInteractiveShell):
             if callable(getattr(type(self), name, None)):
                 delattr(self, name)
 
+    def restore_names(self) -> None:
+        """What IPython and Python themselves look up among the cell's names."""
+        self.user_ns["__builtins__"] = builtins
+        if not isinstance(self.user_ns.get("_oh"), dict):
+            self.user_ns["_oh"] = {}
+
     def enable_matplotlib(self, gui: Any = None) -> tuple[str, str]:
         """Our hooks show figures under every backend; there is none to choose."""
         return "agg", "agg"
@@ -61,6 +69,17 @@ class BoxShell(ZMQInteractiveShell):
             if result is not None and result.error_in_exec is not None:
                 self.failure = result.error_in_exec
         return failed
+
+    def system(self, cmd: str) -> None:
+        """`!command`. Not at a terminal, as IPython has it: there it would wait for what nobody
+        types, and standard error would be standard output."""
+        if cmd.rstrip().endswith("&"):
+            raise OSError("Background processes not supported.")
+        command = self.var_expand(cmd, depth=1)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        code = subprocess.call(command, shell=True, stdin=subprocess.DEVNULL)
+        self.user_ns["_exit_code"] = code
 
     def _get_exc_info(self, exc_tuple: Any = None) -> tuple[Any, Any, Any]:
         """Ends a traceback where our own code begins: the model's line is what it must see."""
@@ -87,7 +106,8 @@ class BoxShell(ZMQInteractiveShell):
         with short_chain(value):
             if exception_only or issubclass(kind, UsageError):
                 lines = lines_of(value, None)
-            elif not is_plain(value):
+            elif not is_plain(value) or issubclass(kind, KeyboardInterrupt):
+                # After the deadline there is no time for IPython's look at each frame's source.
                 lines = lines_of(value, trace)
             else:
                 lines = self._rendered(kind, value, trace, tb_offset)
@@ -112,6 +132,8 @@ class BoxShell(ZMQInteractiveShell):
             "evalue": text_of(evalue),
             "traceback": [encodable(str(line)) for line in stb],
         }
+        if hook.session.capture.is_copy:  # a child that the cell forked; it is no kernel
+            print("\n".join(content["traceback"]), file=sys.stderr)  # noqa: T201
         hook.session.send(hook.pub_socket, "error", content, hook.parent_header)
         self._last_traceback = stb
 
