@@ -102,9 +102,10 @@ class _Reader:
         row, offset = 0, 0
         while row < len(self.lines):
             line = self.lines[row]
-            opening = fence_lines.opening(line)
+            fenced = "```" in line or "~~~" in line
+            opening = fence_lines.opening(line) if fenced else None
             if opening is None:
-                for start, end, label, code in fence_lines.inline(line):
+                for start, end, label, code in fence_lines.inline(line) if fenced else ():
                     yield Block(offset + start, offset + end, label, code, closed=True)
                 offset += len(line) + 1
                 row += 1

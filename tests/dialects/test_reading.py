@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from agent import dialects
 from agent.dialects import auto
@@ -357,49 +353,3 @@ def test_surrogates_do_not_reach_the_box() -> None:
 )
 def test_cut_in_reasoning(reply: Reply, cut: bool) -> None:
     assert dialects.cut_in_reasoning(reply) is cut
-
-
-MARKS = "``` ~~~ ```` <code> </code> <tool_call> </tool_call> <answer> </answer> <think> </think>"
-PIECES = st.sampled_from(
-    [*MARKS.split(), "python", "\n", " ", "print(1)", '{"code": "x"}', "\\", "'"]
-)
-
-
-@settings(deadline=None)
-@given(
-    st.one_of(st.text(), st.lists(PIECES, max_size=40).map("".join)),
-    st.one_of(st.text(), st.lists(PIECES, max_size=20).map("".join)),
-    st.sampled_from([None, "stop", "length", "tool_calls"]),
-    st.booleans(),
-)
-def test_reading_never_raises_and_always_says_something(
-    text: str, arguments: str, finish_reason: str | None, called: bool
-) -> None:
-    calls = (call(arguments), call(arguments, "other", "")) if called else ()
-    reply = Reply(text, calls, finish_reason=finish_reason)
-    for name in dialects.NAMES:
-        dialect = dialects.get(name)
-        actions = dialect.read(reply)
-        assert actions
-        assert len(answers(actions)) <= 1
-        assert all(code.strip() for code in codes(actions))
-        assert dialect.assistant(reply).parts or dialect.assistant(reply).tool_calls
-        dialect.observation(tuple((action, ()) for action in actions))
-    assert auto.read(reply)
-
-
-LINES = ["```\n", "```python\n", "~~~\n````\n", "```\nx()\n```\n", "x()```\n", "`", "` `` ", "\\"]
-
-
-@pytest.mark.parametrize(
-    "unit", [*MARKS.split(), *LINES, "```python x()``` ", "<tool_call>{", "{'a':"]
-)
-def test_reading_takes_linear_time(unit: str) -> None:
-    text = unit * (50_000 // len(unit))
-    begin = time.monotonic()
-    for name in dialects.NAMES:
-        dialects.get(name).read(Reply(text, (call(text),)))
-        dialects.get(name).read(Reply("```python\n" + text))
-    auto.read(Reply(text))
-    # A quadratic reader would take minutes.
-    assert time.monotonic() - begin < 20
