@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import textwrap
-from collections.abc import Generator
+from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from sandbox.outputs import Error, Execution, Stream
 from sandbox.session import Box, open_box
 from sandbox.spec import InputFile, Limits
 from sandbox.wall import Wall
+
+T = TypeVar("T")
 
 SMALL = Limits(
     memory_mb=512,
@@ -37,6 +40,10 @@ class Cells:
 
     def run(self, code: str, seconds: float | None = None) -> Execution:
         return self._runner.run(self.box.run(textwrap.dedent(code).strip("\n"), seconds))
+
+    def do(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs a coroutine in the loop of the box."""
+        return self._runner.run(work)
 
     def text(self, code: str) -> str:
         """What a cell prints that must succeed."""
