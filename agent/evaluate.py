@@ -24,7 +24,7 @@ from agent.messages import Dialect
 from agent.models.cache import Cached
 from agent.models.replay import Replayed, replayed
 from agent.plan import Plan
-from agent.prepare import dialect_of, model_of, opener, resolved, samples_of, wall_of
+from agent.prepare import dialect_of, fetched, model_of, opener, resolved, samples_of, wall_of
 from agent.progress import Silent, Watcher
 from agent.report import write_report
 from agent.run import Finished, execute
@@ -73,6 +73,7 @@ def ready(config: RunConfig) -> Ready:
     Raises:
         ConfigError, BenchmarkError: bad input. SandboxUnavailable: no box can be made here.
     """
+    config = fetched(config)
     samples = samples_of(config)
     dialect = dialect_of(config)
     wall = wall_of(config)

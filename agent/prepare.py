@@ -21,7 +21,7 @@ from agent.models.openai_chat import OpenAIChat
 from agent.models.options import RequestOptions, find_endpoint
 from agent.models.replay import PREFIX, replayed
 from agent.plan import OpenSeeded
-from benchmarks.registry import load
+from benchmarks.registry import LOADERS, load, pinned
 from benchmarks.sample import Sample
 from sandbox.session import open_box
 from sandbox.spec import InputFile
@@ -54,6 +54,17 @@ def samples_of(config: RunConfig) -> dict[str, Sample]:
         raise ConfigError(f"{config.benchmark}: expected different ids, found {twice!r} twice")
     refuse_unfit(config, found)
     return samples
+
+
+def fetched(config: RunConfig) -> RunConfig:
+    """The config with data of the Hub downloaded and named by their commit.
+
+    Raises:
+        BenchmarkError: as `benchmarks.registry.pinned`.
+    """
+    if config.data is None or config.benchmark not in LOADERS:
+        return config
+    return replace(config, data=pinned(config.data, split=config.split, tasks=config.tasks or None))
 
 
 def wall_of(config: RunConfig) -> Wall | None:

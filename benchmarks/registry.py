@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks import hub
 from benchmarks.answers import raw_span
 from benchmarks.cwi import rules, source
 from benchmarks.errors import BenchmarkError, DataError
@@ -39,6 +40,16 @@ def load(
             f"expected a benchmark, found {benchmark!r}{_suggest(benchmark, LOADERS)}"
         )
     return LOADERS[benchmark](data, split, tasks, limit, ids)
+
+
+def pinned(data: str, *, split: str = "test", tasks: Sequence[str] | None = None) -> str:
+    """The data, a data set of the Hub (`hub:ORG/NAME`) downloaded and named by its commit.
+
+    Raises:
+        DataError: it is no reference, or has no such files. DataUnavailable: it cannot be had now.
+    """
+    reference = hub.parse(data)
+    return data if reference is None else str(hub.fetch(reference, _files(split, tasks)).pinned)
 
 
 def score_response(
@@ -117,13 +128,18 @@ def _load_cwi(
     if data is None:
         raise DataError(
             "expected a data folder for cwi, found none; make one with `pot build cwi --out DIR` "
-            "or download it (`hf download ytz009/CwI-Bench --repo-type dataset --local-dir DIR`), "
-            "then pass --data DIR"
+            "and pass --data DIR, or take the Hub's with --data hub:ytz009/CwI-Bench"
         )
-    folder = Path(data)
+    reference = hub.parse(data)
+    folder = hub.fetch(reference, _files(split, tasks)).folder if reference else Path(data)
     there = source.tasks_in(folder, split)
     rows = source.load(folder, split, there if not tasks else check_tasks(tasks, rules.RULES))
     return list(source.samples(_chosen(rows, limit, ids)))
+
+
+def _files(split: str, tasks: Sequence[str] | None) -> list[str]:
+    """The files of a data set that hold these tasks."""
+    return [f"{task}/{split}-*.parquet" for task in check_tasks(tasks or rules.RULES, rules.RULES)]
 
 
 def _chosen(

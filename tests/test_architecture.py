@@ -27,7 +27,10 @@ LIBRARIES = {
         "IPython", "PIL", "cv2", "ipykernel", "jupyter_client", "matplotlib", "matplotlib_inline",
         "numpy", "scipy", "skimage", "traitlets", "zmq",
     },
-    "benchmarks": {"PIL", "cv2", "numpy", "pyarrow", "rich", "scipy", "skimage", "sklearn"},
+    "benchmarks": {
+        "PIL", "cv2", "httpx2", "huggingface_hub", "numpy", "pyarrow", "rich", "scipy", "skimage",
+        "sklearn",
+    },
 }  # fmt: skip
 MAX_LINES = 300
 

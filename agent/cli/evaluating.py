@@ -38,7 +38,9 @@ def command(
     benchmark: Annotated[str | None, typer.Argument(metavar="[BENCH]", help="e.g. cwi")] = None,
     tasks: Annotated[str | None, typer.Option(help="Separated by commas; all by default.")] = None,
     split: Annotated[str | None, typer.Option(help="[default: test]")] = None,
-    data: Annotated[str | None, typer.Option(help="Folder of the data.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="Folder of the data, or hub:ORG/NAME[@REVISION].")
+    ] = None,
     model: s.ModelName = None,
     base_url: s.BaseUrl = None,
     api: s.Api = None,

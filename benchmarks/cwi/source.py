@@ -1,6 +1,6 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-"""CwI-Bench from a local folder in the Hub's layout: `<task>/<split>-*.parquet`, read into Samples.
+"""CwI-Bench from a folder in the Hub's layout: `<task>/<split>-*.parquet`, read into Samples.
 
 Nothing is trusted: columns are checked, ids are unique over all that is loaded, each gold must be
 of its task's type and score 1 against itself, and a picture that carries the gold in its metadata
@@ -11,6 +11,7 @@ https://huggingface.co/datasets/ytz009/CwI-Bench
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +22,11 @@ from benchmarks.errors import DataError, GoldError
 from benchmarks.pictures import leaks, suffix
 from benchmarks.sample import Picture, Sample
 
-_NEEDED = ("id", "image", "prompt", "answer")
-_OPTIONAL = ("image_2", "difficulty", "meta")
-_PICTURES = ("image", "image_2")
+_NEEDED = ("id", "prompt", "answer")
+_OPTIONAL = ("difficulty", "meta")
+_PICTURE = re.compile(r"image(?:_([1-9]\d?))?")
+_LIST = "images"
+"""A column of lists; the first picture of one is number 1, as the column `image` is."""
 GENERATOR = "potrunner"
 """`meta.generator` of items made here; theirs is the only `meta` whose gold has a known form."""
 
@@ -73,7 +76,10 @@ def tasks_in(data: Path, split: str) -> list[str]:
         DataError: no such folder, or nothing of CwI in it.
     """
     if not data.is_dir():
-        raise DataError(f"expected a data folder, found none at {data}; `pot build cwi` makes one")
+        hint = "`pot build cwi` makes one"
+        if len(data.parts) == 2 and not data.is_absolute():
+            hint += f"; for the Hub's {data} pass --data hub:{data}"
+        raise DataError(f"expected a data folder, found none at {data}; {hint}")
     found = [task for task in RULES if _shards(data, split, task)]
     if not found:
         there = _splits_there(data) or "none"
@@ -125,18 +131,27 @@ def _file_rows(file: Path, task: str) -> Iterator[Row]:
     try:
         names = pq.read_schema(file).names
         missing = [name for name in _NEEDED if name not in names]
+        if not _picture_columns(names):
+            missing.append("image")
         if missing:
             raise DataError(
-                f"expected the columns {', '.join(_NEEDED)} in {file}, "
+                f"expected the columns {', '.join(_NEEDED)}, image in {file}, "
                 f"found {', '.join(names)}: {', '.join(missing)} missing"
             )
-        columns = [name for name in (*_NEEDED, *_OPTIONAL) if name in names]
+        if "image" in names and "image_1" in names:
+            raise DataError(f"expected one column of first pictures in {file}: image or image_1")
         # Not `read_table`: that imports pandas, 0.4 s.
-        table = pq.ParquetFile(file).read([name for name in columns if name not in _PICTURES])
+        table = pq.ParquetFile(file).read([n for n in (*_NEEDED, *_OPTIONAL) if n in names])
     except (OSError, pa.ArrowException) as problem:
         raise DataError(f"expected a parquet file, {file} cannot be read: {problem}") from None
     for number, row in enumerate(table.to_pylist()):
         yield _row(row, file, number, task)
+
+
+def _picture_columns(names: Iterable[str]) -> list[str]:
+    """`image` or `image_1`, `image_2`, … in order of their numbers; else `images`."""
+    numbered = {name: int(found[1] or 1) for name in names if (found := _PICTURE.fullmatch(name))}
+    return sorted(numbered, key=numbered.__getitem__) or [n for n in names if n == _LIST]
 
 
 def _row(row: Mapping[str, Any], file: Path, number: int, task: str) -> Row:
@@ -186,7 +201,7 @@ def _with_pictures(file: Path, rows: list[Row]) -> Iterator[Sample]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(file) as parquet:
-        columns = [name for name in _PICTURES if name in parquet.schema_arrow.names]
+        columns = _picture_columns(parquet.schema_arrow.names)
         wanted = {row.number: row for row in rows}
         start = 0
         for group in range(parquet.num_row_groups):
@@ -202,8 +217,8 @@ def _with_pictures(file: Path, rows: list[Row]) -> Iterator[Sample]:
 
 def _sample(row: Row, structs: Mapping[str, Any]) -> Sample:
     pictures: list[Picture] = []
-    for number, column in enumerate(_PICTURES, start=1):
-        data = _bytes(row, column, structs.get(column))
+    for number, column, struct in _numbered(structs):
+        data = _bytes(row, column, struct)
         if data is None:
             continue
         if leaks(data, row.answer):
@@ -225,6 +240,17 @@ def _sample(row: Row, structs: Mapping[str, Any]) -> Sample:
         difficulty=row.difficulty,
         meta=row.meta,
     )
+
+
+def _numbered(structs: Mapping[str, Any]) -> Iterator[tuple[int, str, Any]]:
+    """Number, column and content of each picture; a null one keeps its number to itself."""
+    if _LIST in structs:
+        for number, struct in enumerate(structs[_LIST] or (), start=1):
+            yield number, f"{_LIST}[{number}]", struct
+        return
+    for column in _picture_columns(structs):
+        found = _PICTURE.fullmatch(column)
+        yield int(found[1] or 1) if found else 1, column, structs[column]
 
 
 def _bytes(row: Row, column: str, struct: Any) -> bytes | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,49 @@ def test_without_the_optional_columns(tmp_path: Path) -> None:
     assert load("cwi", data=tmp_path)[0].difficulty == ""
 
 
+def several(number: int, *colours: int | None, column: str = "image_{}") -> dict[str, Any]:
+    """A row whose pictures have these colours; None is null."""
+    found = [c if c is None else {"bytes": encoded(colour=c), "path": None} for c in colours]
+    bare = {k: v for k, v in row(number).items() if k not in ("image", "image_2")}
+    if column == "images":
+        return {**bare, "images": found}
+    return {**bare, **{column.format(n): each for n, each in enumerate(found, 1)}}
+
+
+R23 = [
+    pytest.param("image_{}", id="R23-image_1-image_7"),
+    pytest.param("images", id="R23-images"),
+    pytest.param("image", id="R23-image-image_2"),
+]
+
+
+@pytest.mark.parametrize("layout", R23)
+def test_null_pictures_are_none_and_the_numbers_stay(layout: str, tmp_path: Path) -> None:
+    """Seven columns are allowed, none but one is owed; a null one is never a picture."""
+    wanted: list[tuple[int | None, ...]] = [
+        (1, None, None, None, None, None, None),
+        (1, 2, None, None, None, None, None),
+        (None, 2, None, None, None, None, None),
+        (None, None, None, None, None, 6, 7),
+        (1, 2, 3, 4, 5, 6, 7),
+    ]
+    rows = [several(number, *colours, column=layout) for number, colours in enumerate(wanted)]
+    if layout == "image":  # the Hub's own names: the first column has no number
+        rows = [several(number, *colours) for number, colours in enumerate(wanted)]
+        rows = [{("image" if k == "image_1" else k): v for k, v in each.items()} for each in rows]
+    found = load("cwi", data=folder(tmp_path, rows))
+    for sample, colours in zip(found, wanted, strict=True):
+        there = [(n, c) for n, c in enumerate(colours, 1) if c is not None]
+        assert [p.name for p in sample.pictures] == [f"image_{n}.png" for n, _ in there]
+        assert [p.data for p in sample.pictures] == [encoded(colour=c) for _, c in there]
+
+
+def test_two_columns_of_first_pictures_are_refused(tmp_path: Path) -> None:
+    both = {**row(0), "image_1": {"bytes": encoded(), "path": None}}
+    with pytest.raises(DataError, match=r"image or image_1"):
+        load("cwi", data=folder(tmp_path, [both]))
+
+
 REFUSED: dict[str, tuple[list[dict[str, Any]], type[BenchmarkError], str]] = {
     "gold of another type": ([row(0), row(1, answer="left")], GoldError, "row 1.*'left'"),
     "gold with too many numbers": ([row(0, answer="1,2,3")], GoldError, "row 0.*expected 2"),
@@ -109,9 +153,39 @@ def test_equal_ids_across_files_and_types(tmp_path: Path) -> None:
         load("cwi", data=tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param("dup", "dup", id="R04-text"),
+        pytest.param(7, "7", id="R04-7-and-'7'"),
+        pytest.param(7.0, "7.0", id="R04-float"),
+        pytest.param("", "", id="R04-empty"),
+        pytest.param("图\u0000", "图\u0000", id="R04-any-characters"),
+    ],
+)
+def test_two_rows_of_one_id_are_refused_with_both_places(
+    first: object, second: object, tmp_path: Path
+) -> None:
+    one = [row(1, id=first)]  # alone where its column is of numbers
+    folder(tmp_path, [row(0), *one] if isinstance(first, str) else one)
+    folder(tmp_path, [row(2, answer="12"), row(3, id=second, answer="12")], task="peak_count")
+    with pytest.raises(DataError, match="expected unique ids") as raised:
+        load("cwi", data=tmp_path)
+    assert re.search(r"circular_shift/test-\S+, row [01] and ", str(raised.value))
+    assert re.search(r"peak_count/test-\S+, row 1$", str(raised.value))
+
+
+def test_ids_that_differ_in_case_or_normal_form_only_are_different(tmp_path: Path) -> None:
+    ids = ["Case", "case", "\u00e9", "e\u0301", "a b", "a  b", "7", "07", ""]
+    found = load("cwi", data=folder(tmp_path, [row(n, id=each) for n, each in enumerate(ids)]))
+    assert [sample.id for sample in found] == ids
+
+
 def test_a_folder_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="none at"):
         load("cwi", data=tmp_path / "gone")
+    with pytest.raises(DataError, match=r"none at no/such; .* pass --data hub:no/such$"):
+        load("cwi", data="no/such")
     with pytest.raises(DataError, match="found none"):
         load("cwi", data=tmp_path)
     folder(tmp_path, [row(0)])
