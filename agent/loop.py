@@ -101,7 +101,7 @@ async def run_sample(
             budget.count_reply(reply)
             actions = dialect.read(reply) if box else _only_answers(dialect.read(reply))
             answer = next((a.text for a in actions if isinstance(a, Answer)), answer)
-            stop = _stop(reply, actions, turns, budget)
+            stop = _stop(reply, actions, turns, budget, request.stop)
             executions: list[Execution] = []
             sent = [dialect.assistant(reply)]
             if stop is None:
@@ -130,9 +130,16 @@ def _only_answers(actions: tuple[Action, ...]) -> tuple[Action, ...]:
 
 
 def _stop(
-    reply: Reply, actions: tuple[Action, ...], turns: Sequence[Turn], budget: Budget
+    reply: Reply,
+    actions: tuple[Action, ...],
+    turns: Sequence[Turn],
+    budget: Budget,
+    stop_strings: tuple[str, ...],
 ) -> Stop | None:
-    """Whether this reply is the last, before any of its code is run."""
+    """Whether this reply is the last, before any of its code is run.
+
+    Where a stop string of ours may have ended it in the thinking, the model is asked to go on.
+    """
     runs = any(isinstance(action, Run) for action in actions)
     answers = any(isinstance(action, Answer) for action in actions)
     if answers and not runs:
@@ -141,7 +148,7 @@ def _stop(
         return "refused"
     if len(turns) + 1 >= budget.config.max_turns:
         return "answered" if answers else "max_turns"
-    if cut_in_reasoning(reply):
+    if cut_in_reasoning(reply) and not (stop_strings and reply.finish_reason == "stop"):
         return "cut_in_reasoning"
     if not budget.tokens_left:
         return "token_limit"

@@ -1,7 +1,7 @@
 """Code in `<code>…</code>`, with the closing tag as the stop string; put back where it was cut off.
 
-`<tool_call>{"name", "arguments"}</tool_call>` is understood too. A code fence inside the element is
-unwrapped; code outside of elements does not run.
+Calls that a server left as text are understood too. A code fence inside the element is unwrapped;
+code outside of elements does not run.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, Literal
 from agent.dialects import reading
 from agent.dialects.fenced import user_message
 from agent.messages import Action, Message, Part, Reply, Text
+from benchmarks.elements import elements
 
 _HOW = f"Put code to run between <code> and </code>, or {reading.ANSWER_FORM}."
 
@@ -36,7 +37,9 @@ class Tags:
     def assistant(self, reply: Reply) -> Message:
         """The text, with the stop string that the server cut off."""
         text = reply.text or reply.refusal or "(empty reply)"
-        if text.rfind("<code>") > text.rfind("</code>") and reply.finish_reason == "stop":
+        last = next(reversed(list(elements(reading.visible(reply)))), None)
+        cut_off = last is not None and last.kind == "code" and not last.closed
+        if cut_off and reply.finish_reason == "stop":
             text += "</code>"
         return Message("assistant", (Text(text),))
 

@@ -234,11 +234,19 @@ def test_a_megabyte(unit: str) -> None:
     assert time.process_time() - begin < 30
 
 
-NUMBERS = ["1", ".", "e", ",", "-", "- -", "1.", ".5", "1e", "1e9,", "nan", "_", "x1 ", "dx=", "١"]
-NUMBERS += ["rows:", "cols: 1 ", "rgb(", "#aabbcc ", "true ", "$", "**", "\\boxed{", "\\text{", "}"]
-NUMBERS += ["_{a}", "\u2009", "½", "ﷺ", "\u0300", "(", "½ ", "dx, dy = ", "\\,"]
-TASKS = {"circular_shift": "1,2", "unshuffle2d": "rows: 1,0; cols: 1,0", "swatch_rgb": "1,2,3"}
-TASKS |= {"transform_chain": "1,2,1,0", "anomaly_v2": "(0,1)", "crop_provenance": "0,0,1,1"}
+NUMBERS = [
+    *("1", ".", "e", ",", "-", "- -", "1.", ".5", "1e", "1e9,", "nan", "_", "x1 ", "dx=", "١", "}"),
+    *("rows:", "cols: 1 ", "rgb(", "#aabbcc ", "true ", "$", "**", "\\boxed{", "\\text{", "\\,"),
+    *("_{a}", "\u2009", "½", "ﷺ", "\u0300", "(", "½ ", "dx, dy = "),
+]
+TASKS = {
+    "circular_shift": "1,2",
+    "unshuffle2d": "rows: 1,0; cols: 1,0",
+    "swatch_rgb": "1,2,3",
+    "transform_chain": "1,2,1,0",
+    "anomaly_v2": "(0,1)",
+    "crop_provenance": "0,0,1,1",
+}
 
 
 @pytest.mark.parametrize("unit", NUMBERS)
