@@ -67,20 +67,26 @@ def compile_filter(machine: str) -> bytes | None:
 
 
 def _special(rule: dict[str, Any]) -> list[Instruction]:
-    """A refusal with its own error number, or permission under one condition on an argument.
+    """A refusal with its own error number, or permission where all conditions on arguments hold."""
+    if rule["action"] == "SCMP_ACT_ERRNO":
+        return [(RETURN, 0, 0, ERRNO | int(rule["errnoRet"]))]
+    body: list[Instruction] = [(RETURN, 0, 0, ALLOW)]
+    for condition in reversed(rule["args"]):
+        body = [*_condition(condition, skip=len(body)), *body]
+    return body
+
+
+def _condition(condition: dict[str, Any], skip: int) -> list[Instruction]:
+    """Skips so many instructions unless it holds.
 
     Only the low half of the argument is compared: the kernel takes all of these as 32-bit values.
     """
-    if rule["action"] == "SCMP_ACT_ERRNO":
-        return [(RETURN, 0, 0, ERRNO | int(rule["errnoRet"]))]
-    (condition,) = rule["args"]
     load = (LOAD, 0, 0, OFFSET_ARGUMENTS + 8 * int(condition["index"]))
-    allow = (RETURN, 0, 0, ALLOW)
     if condition["op"] == "SCMP_CMP_EQ":
-        return [load, (EQUAL, 0, 1, int(condition["value"])), allow]
+        return [load, (EQUAL, 0, skip, int(condition["value"]))]
     if condition["op"] == "SCMP_CMP_MASKED_EQ":
         mask, value = int(condition["value"]), int(condition["valueTwo"])
-        return [load, (AND, 0, 0, mask), (EQUAL, 0, 1, value), allow]
+        return [load, (AND, 0, 0, mask), (EQUAL, 0, skip, value)]
     raise ValueError(f"seccomp.json has a comparison that cannot be compiled: {condition['op']}")
 
 

@@ -20,6 +20,7 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox import hostmemory
 from sandbox.accounting import Accounting, accounting
 from sandbox.bpf import compile_filter
 from sandbox.bwrap_command import Flavour, Place, arguments, program
@@ -28,13 +29,11 @@ from sandbox.closing import to_the_end
 from sandbox.errors import BoxLost
 from sandbox.home import staged_supervisor
 from sandbox.hostpython import Layout
+from sandbox.identity import FIRST_UID, UIDS
 from sandbox.inputs import staged
 from sandbox.launch import SUPERVISOR_DIR
 from sandbox.spec import BoxSpec, Limits, WallName
 from sandbox.stream import CHUNK_BYTES, BoxStream, Tail
-
-FIRST_UID, UIDS = 1_900_000_000, 100_000_000
-"""Users that no host hands out: each box of a root runner gets one of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +137,7 @@ class BubblewrapConnection:
         self._stream: BoxStream | None = None
         self._watch: asyncio.Task[None] | None = None
         self._ended = False
+        self._host_kills = hostmemory.oom_kills()
 
     @property
     def diagnosis(self) -> str:
@@ -188,8 +188,10 @@ class BubblewrapConnection:
         if code == 128 + signal.SIGKILL:
             # No signal from inside reaches a first process, and the filter guards its limits:
             # without the memory limit it was the host.
-            return "out_of_memory" if self._counting.oom_kills() else None
-        return f"signal:{code - 128}" if code > 128 else f"exit:{code}"
+            return "out_of_memory" if self._counting.limit_killed() else None
+        cause = f"signal:{code - 128}" if code > 128 else f"exit:{code}"
+        own_limit = self._counting.limit_killed()
+        return hostmemory.settle(cause, self._host_kills, own_limit=own_limit)
 
     def enforced(self) -> dict[str, str]:
         return dict(self._enforced)

@@ -20,11 +20,12 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-from sandbox.bubblewrap import FIRST_UID, BubblewrapWall
+from sandbox.bubblewrap import BubblewrapWall
 from sandbox.bwrap_command import Flavour, Place, program, setpriv
 from sandbox.errors import SandboxUnavailable
 from sandbox.home import cache_home, remember
 from sandbox.hostpython import Layout, host_layout
+from sandbox.identity import FIRST_UID
 from sandbox.launch import SUPERVISOR_MOUNT
 from sandbox.spec import Limits
 

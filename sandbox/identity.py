@@ -14,6 +14,8 @@ from pathlib import Path
 
 LABEL = "potrunner"
 """On every container, with `.run`, `.host`, `.pid` and `.start` beside it: who owns the box."""
+FIRST_UID, UIDS = 1_900_000_000, 100_000_000
+"""Users that no host hands out: each box gets one of its own where the wall can choose."""
 
 
 @dataclass(frozen=True, slots=True)

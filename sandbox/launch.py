@@ -21,6 +21,8 @@ ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "LC_ALL": "C.UTF-8",
     "TZ": "UTC",
+    "USER": "box",
+    "LOGNAME": "box",
 }
 """The whole environment a box starts with, beside PATH (and TMPDIR where it is not /tmp). The
 supervisor adds HOME and what the libraries need; nothing of the host's environment enters."""

@@ -13,6 +13,8 @@ import socket
 import sys
 from typing import Any
 
+import zmq
+from ipykernel.iostream import IOPubThread
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 from IPython.core.error import StdinNotImplementedError
@@ -58,7 +60,11 @@ class BoxSession(Session):
             )
             args = (None, None, *args[2:])
         self.capture.before_message(msg_or_type["header"]["msg_id"])
-        return super().send(stream, msg_or_type, *args, **kwargs)
+        try:
+            return super().send(stream, msg_or_type, *args, **kwargs)
+        except UnicodeEncodeError:  # a lone surrogate, of which no JSON can be made
+            msg_or_type["content"] = encodable_reply(msg_or_type["content"])
+            return super().send(stream, msg_or_type, *args, **kwargs)
 
 
 class BoxKernel(IPythonKernel):
@@ -131,6 +137,17 @@ class BoxApp(IPKernelApp):
     """Starts a kernel without files, command line, start-up scripts, stdin or heartbeat."""
 
     kernel_class = BoxKernel
+
+    def init_iopub(self, context: Any) -> None:
+        """Without the pipe for forked children, which would listen on a TCP port of the loopback:
+        what they print goes through the capture, and messages they have none."""
+        self.iopub_socket = context.socket(zmq.XPUB)
+        self.iopub_socket.linger = 1000
+        self.iopub_port = self._bind_socket(self.iopub_socket, self.iopub_port)
+        self.configure_tornado_logger()
+        self.iopub_thread = IOPubThread(self.iopub_socket, pipe=False, session=self.session)  # pyright: ignore[reportArgumentType] - typed as bool
+        self.iopub_thread.start()
+        self.iopub_socket = self.iopub_thread.background_socket
 
     def start_up(self, spec: KernelSpec, capture: Capture) -> None:
         self.transport, self.ip = "ipc", spec.address
