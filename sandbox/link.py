@@ -42,6 +42,7 @@ class Link:
         self.preloaded = asyncio.Event()
         """Set when the libraries are loaded, or will not be."""
         self._ended = False
+        self._answered = False
         self._wanted: int | None = None
         """The cell whose frames somebody waits for."""
         self.began = 0
@@ -158,7 +159,8 @@ class Link:
         if frame.type == "preloaded":
             self.preloaded.set()
             return False
-        if not self._greeted.is_set():
+        if not self._answered:
+            self._answered = True  # the answer to the greeting
             return True
         number = frame.header.get("id")
         if type(number) is not int or number != self._wanted:

@@ -152,8 +152,6 @@ class Box:
                 continue
             if frame is None:
                 return None
-            if frame.header.get("id") != cell.number:
-                continue  # from before the box was greeted
             cell.receipt.take(frame.header, frame.parts)
             if frame.type == "done":
                 if receipt.ending(frame.header, late=cell.late) is None:

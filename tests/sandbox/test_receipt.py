@@ -17,7 +17,7 @@ from PIL import Image
 from sandbox.decoding import MAX_SCANS, decode
 from sandbox.errors import BoxLost, InputRefused, SandboxError
 from sandbox.outputs import Display, Execution, Stream
-from sandbox.receipt import Receipt, files_of, notes_of
+from sandbox.receipt import Receipt, ending, files_of, notes_of
 from sandbox.session import open_box
 from sandbox.spec import BoxSpec, Limits, WallName
 from sandbox.supervisor.sniff import sniff
@@ -204,6 +204,60 @@ def run_one(
             return await box.run("1", seconds), await box.run("2", seconds)
 
     return asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("late", "status", "cause", "found"),
+    [
+        (False, "ok", None, ("ok", None)),
+        (False, "error", None, ("error", None)),
+        (False, "died", "out_of_memory", ("died", "out_of_memory")),
+        (False, "died", "too_many_processes", ("died", "too_many_processes")),
+        (False, "died", "signal:9", ("died", "signal:9")),
+        (False, "died", "exit:255", ("died", "exit:255")),
+        (False, "timeout", "deadline", None),
+        (False, "died", None, None),
+        (False, "died", "box_lost", None),
+        (False, "died", "exit:-1", None),
+        (False, "died", "exit:1\n", None),
+        (False, "died", "signal:99999", None),
+        (False, "died", ["exit:1"], None),
+        (False, "ok", "deadline", None),
+        (False, "error", "exit:1", None),
+        (False, "failed", None, None),
+        (False, None, None, None),
+        (False, ["ok"], None, None),
+        (True, "ok", None, ("timeout", "deadline")),
+        (True, "error", None, ("timeout", "deadline")),
+        (True, "timeout", "deadline", ("timeout", "deadline")),
+        (True, "died", "exit:3", ("timeout", "deadline")),
+        (True, "failed", None, None),
+    ],
+)
+def test_what_a_box_may_say_of_an_end(
+    late: bool, status: object, cause: object, found: tuple[str, str | None] | None
+) -> None:
+    assert ending({"status": status, "cause": cause}, late=late) == found
+
+
+def test_the_deadline_is_the_hosts_whatever_the_box_says_then() -> None:
+    """It answers the interrupt with `ok`: the cell took longer than it may all the same."""
+
+    def slow(n: int) -> list[bytes]:
+        return {0: [READY], 1: [], 2: [done(1)]}.get(n, [done(n - 1)])
+
+    first, second = run_one(slow, seconds=0.1)
+    assert (first.status, first.cause, first.kernel) == ("timeout", "deadline", "kept")
+    assert second.status == "ok"
+
+
+def test_what_was_said_before_the_cell_is_no_answer_to_it() -> None:
+    early = done(1, outputs=[{"type": "stream", "name": "stdout", "text": "in advance"}])
+    first, second = run_one(
+        lambda n: [READY, early, done(2)] if n == 0 else [partial(n), early], seconds=0.3
+    )
+    assert (first.status, first.text) == ("ok", "in advance")  # when it was asked, not before
+    assert (second.status, second.text) == ("timeout", "so far")
 
 
 def test_frames_of_other_cells_are_ignored() -> None:

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.supervisor.wire import MAX_PARTS, Decoder, Frame, FrameError, encode
+from sandbox.supervisor.wire import (
+    MAX_PARTS,
+    Decoder,
+    Frame,
+    FrameError,
+    encode,
+    number,
+    only_part,
+)
 
 headers = st.dictionaries(
     st.text(max_size=8).filter(lambda key: key not in ("type", "parts")),
@@ -89,6 +97,20 @@ def test_a_long_frame_is_refused_before_it_is_buffered() -> None:
     decoder = Decoder(max_frame=1000)
     with pytest.raises(FrameError, match="1001 bytes"):
         list(decoder.feed(struct.pack(">II", 1001, 10)))
+
+
+@pytest.mark.parametrize("found", [None, "1", 1.0, True, [1]])
+def test_a_frame_that_must_name_a_cell(found: object) -> None:
+    assert number(Frame({"type": "kill", "id": 7})) == 7
+    with pytest.raises(FrameError, match="of no cell"):
+        number(Frame({"type": "kill", "id": found}))
+
+
+def test_a_frame_that_must_have_one_part() -> None:
+    assert only_part(Frame({"type": "run"}, (b"x",))) == b"x"
+    for parts in ((), (b"x", b"y")):
+        with pytest.raises(FrameError, match="expected one"):
+            only_part(Frame({"type": "run"}, parts))
 
 
 def test_what_the_other_side_would_refuse_is_not_sent() -> None:
