@@ -70,6 +70,11 @@ class Accounting:
             return self.group.oom_kills()
         return self.watchdog.kills if self.watchdog else 0
 
+    def limit_killed(self) -> bool:
+        """Whether a process was killed because the box had used all of its memory."""
+        reached = self.group.limit_reached() if self.group is not None else True
+        return reached and self.oom_kills() > 0
+
     def enforced(self) -> dict[str, str]:
         """name → `yes` or why not, for memory, swap, CPU and processes."""
         if self.group is not None:

@@ -24,6 +24,14 @@ PERIOD = 100_000
 """Microseconds in which a box may use its share of CPU time."""
 
 
+NEAR = 16 * MIB
+"""Below the limit an allocation may already be refused: pages come in blocks."""
+_PEAKS = {
+    1: ("memory.max_usage_in_bytes", "memory.limit_in_bytes"),
+    2: ("memory.peak", "memory.max"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """The folders of one box's group: one in all (version 2) or one a controller (version 1)."""
@@ -44,6 +52,17 @@ class Group:
                 if line.startswith("oom_kill "):
                     return int(line.split()[1])
         return 0
+
+    def limit_reached(self) -> bool:
+        """Whether the group has ever used all of its memory; its processes are killed as well when
+        the whole machine runs out."""
+        peak, limit = _PEAKS[self.version]
+        folder = self.folders["memory"]
+        try:
+            most = int((folder / peak).read_text())
+            return most >= int((folder / limit).read_text()) - NEAR
+        except (OSError, ValueError):
+            return True  # it cannot be seen here
 
     def mounts(self) -> list[tuple[str, str]]:
         """(host folder, box path)."""

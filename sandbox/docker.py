@@ -30,6 +30,7 @@ import requests
 from docker import APIClient
 from docker.errors import APIError, DockerException
 
+from sandbox import hostmemory
 from sandbox.closing import to_the_end
 from sandbox.engine import connect, enforced_by, is_gone, lost_on_error
 from sandbox.errors import BoxLost, SandboxUnavailable
@@ -102,6 +103,7 @@ class DockerConnection:
         self._enforced = enforced
         self._pieces = Demultiplexer()
         self._opened = time.time()
+        self._host_kills = hostmemory.oom_kills()
 
     @property
     def container_id(self) -> str:
@@ -138,7 +140,8 @@ class DockerConnection:
         events = await asyncio.to_thread(self._container.farewell, self._opened)
         if _exit_code(events) is None and await asyncio.to_thread(self._container.lives_on):
             return "box_lost"  # it closed its stream: nobody outside did that
-        return cause_of_death(events)
+        own_limit = "oom" in _actions(events)
+        return hostmemory.settle(cause_of_death(events), self._host_kills, own_limit=own_limit)
 
     def enforced(self) -> dict[str, str]:
         return dict(self._enforced)

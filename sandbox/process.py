@@ -22,6 +22,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox import hostmemory
 from sandbox.cgroups import Group, make_group
 from sandbox.closing import to_the_end
 from sandbox.errors import BoxLost, SandboxUnavailable
@@ -95,6 +96,7 @@ class ProcessConnection:
         self._limits = limits
         self._group = group
         self._ended = False
+        self._host_kills = hostmemory.oom_kills()
         self._tasks = [
             asyncio.create_task(self._drain_errors()),
             asyncio.create_task(watch.run()),
@@ -123,9 +125,12 @@ class ProcessConnection:
             return "box_lost"  # it closed its stream and lives on: nobody outside did that
         if self._watch.cause is not None:
             return self._watch.cause
-        if code == -signal.SIGKILL and self._group is not None and self._group.oom_kills():
+        group = self._group
+        own_limit = group is not None and group.limit_reached() and group.oom_kills() > 0
+        if code == -signal.SIGKILL and own_limit:
             return "out_of_memory"
-        return f"signal:{-code}" if code < 0 else f"exit:{code}"
+        cause = f"signal:{-code}" if code < 0 else f"exit:{code}"
+        return hostmemory.settle(cause, self._host_kills, own_limit=own_limit)
 
     def enforced(self) -> dict[str, str]:
         limits = self._limits

@@ -29,6 +29,20 @@ class CellLimits:
     pids: int
 
 
+def taken_by_host(status: int, before: Counters, now: Counters) -> bool:
+    """Whether the machine's memory ran out, not the box's: its own limit was never reached."""
+    killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    return killed and now.oom_kills > before.oom_kills and not now.limit_reached
+
+
+def lost(status: int, before: Counters, now: Counters) -> str:
+    """What the model is told of a kernel that ended between two cells."""
+    return (
+        f"The kernel had ended since the last cell ({death(status, before, now)}): all variables "
+        "and imports are lost; files are kept."
+    )
+
+
 def death(status: int, before: Counters, now: Counters) -> str:
     """The cause's name, from the wait status and the box's counters."""
     if os.WIFSIGNALED(status):
@@ -69,7 +83,7 @@ def remarks(output: Output, limits: CellLimits, before: Counters, now: Counters)
     """Limits that were hit, whether the kernel survived or not."""
     if now.refused_forks > before.refused_forks:
         output.note(f"The limit of {limits.pids} processes was reached.")
-    if now.oom_kills > before.oom_kills:
+    if now.oom_kills > before.oom_kills and now.limit_reached:
         output.note(
             f"The memory limit of {limits.memory_mb} MiB was reached; a process was killed."
         )

@@ -14,6 +14,12 @@ VARIABLE = "POTRUNNER_COUNTERS"
 """Where a wall cannot mount the counters, it says by this where they lie."""
 _ROOT = Path(os.environ.get(VARIABLE, "/sys/fs/cgroup"))
 _OOM = (_ROOT / "memory.events", _ROOT / "memory/memory.oom_control", Path("/proc/vmstat"))
+_PEAKS = (
+    (_ROOT / "memory.peak", _ROOT / "memory.max"),
+    (_ROOT / "memory/memory.max_usage_in_bytes", _ROOT / "memory/memory.limit_in_bytes"),
+)
+_NEAR = 16 << 20
+"""Bytes below the limit at which an allocation may already be refused: pages come in blocks."""
 _PIDS = (_ROOT / "pids.events", _ROOT / "pids/pids.events")
 _MEMORY_LIMITS = (_ROOT / "memory.max", _ROOT / "memory/memory.limit_in_bytes")
 _PIDS_LIMITS = (_ROOT / "pids.max", _ROOT / "pids/pids.max")
@@ -25,10 +31,12 @@ class Counters:
 
     oom_kills: int
     refused_forks: int
+    limit_reached: bool = True
+    """Whether the box has ever used all of its memory; True as well where that cannot be seen."""
 
 
 def read() -> Counters:
-    return Counters(_first(_OOM, "oom_kill"), _first(_PIDS, "max"))
+    return Counters(_first(_OOM, "oom_kill"), _first(_PIDS, "max"), _limit_reached())
 
 
 def limits() -> dict[str, str]:
@@ -42,6 +50,15 @@ def limits() -> dict[str, str]:
             except OSError:
                 continue
     return seen
+
+
+def _limit_reached() -> bool:
+    for peak, limit in _PEAKS:
+        try:
+            return int(peak.read_text()) >= int(limit.read_text()) - _NEAR
+        except (OSError, ValueError):
+            continue
+    return True
 
 
 def _first(paths: tuple[Path, ...], key: str) -> int:

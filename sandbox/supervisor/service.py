@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import zmq
 
 from . import greeting, wire
-from .aftermath import death
+from .aftermath import lost, taken_by_host
 from .cell import Cell
 from .counters import Counters
 from .counters import read as read_counters
@@ -26,17 +26,13 @@ from .linux import kill_below
 from .nursery import Nursery
 from .output import full_text_directory
 from .reactor import Reactor, Timer
-from .spec import EXIT_NEVER_READY, EXIT_NO_KERNEL, KernelSpec
+from .spec import EXIT_HOST_MEMORY, EXIT_NEVER_READY, EXIT_NO_KERNEL, KernelSpec
 
 HELLO_SECONDS = 10.0
 BOOT_SECONDS = 30.0
 MAX_BOOTS = 3
 DYING_SECONDS = 0.3
 """A kernel closes what it has open a moment before it is dead."""
-LOST = (
-    "The kernel had ended since the last cell ({}): all variables and imports are lost; files are"
-    " kept."
-)
 EXIT_NO_HELLO = 3
 EXIT_LIFETIME = 4
 EXIT_PROTOCOL = 6
@@ -266,13 +262,15 @@ class Service:
 
     def _died(self, handle: Handle, status: int, usage: Any) -> None:
         cell = self._cell if handle is self._kernel else None
+        if taken_by_host(status, self._counters, read_counters()):
+            self._leave(EXIT_HOST_MEMORY)
         if cell is not None and not handle.died_before_its_cell:
             cell.died(status, usage)
         elif handle is self._kernel and handle.used:
             if cell is not None:  # of what an earlier one did: it runs in the next kernel
                 cell.withdraw()
                 self._cell, self._waiting = None, (cell.number, self._code)
-            self._lost = LOST.format(death(status, self._counters, read_counters()))
+            self._lost = lost(status, self._counters, read_counters())
         self._replace(handle)
 
     # --- the libraries -------------------------------------------------------------------------

@@ -8,6 +8,9 @@ EXIT_NEVER_READY = 7
 """The supervisor's, when no kernel could be started before any cell had run: the host's fault."""
 EXIT_NO_KERNEL = 5
 """The supervisor's, when an earlier cell left nothing to start one with: no memory, no folder."""
+EXIT_HOST_MEMORY = 8
+"""The supervisor's, when the machine ran out of memory and took a kernel of a box that was within
+its own limit. The wall looks whether that can be."""
 
 
 @dataclass(frozen=True, slots=True)

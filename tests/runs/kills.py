@@ -360,26 +360,28 @@ def make_items(folder: Path) -> Path:
     return folder
 
 
+def all_stages(wall: str, at_random: int, each: int) -> list[str]:
+    return ["random"] * at_random + [*STAGES[wall]] * each
+
+
 def kill_many(
     wall: str,
-    at_random: int,
-    each_stage: int,
+    stages: list[str],
     folder: Path,
     *,
     repeats: int,
     seed: int = 0,
     say: Callable[[str], None] = lambda _: None,
 ) -> Figures:
-    """All kills of one wall; `folder` is for what the runs leave."""
+    """A kill at each of the stages, in any order; `folder` is for what the runs leave."""
     items = make_items(folder / "items")
-    stages = ["random"] * at_random + [*STAGES[wall]] * each_stage
     return Kills(wall, folder, items, repeats, random.Random(seed)).work(stages, say)
 
 
 def main() -> None:
-    wall, at_random, each_stage = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    wall, stages = sys.argv[1], all_stages(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
     with tempfile.TemporaryDirectory(prefix="pot-kills-") as folder:
-        figures = kill_many(wall, at_random, each_stage, Path(folder), repeats=12, say=print)
+        figures = kill_many(wall, stages, Path(folder), repeats=12, say=print)
     print(figures)
     sys.exit(1 if figures.faults else 0)
 
