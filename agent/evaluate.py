@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from agent.config import HIDDEN, RunConfig, from_json
 from agent.errors import ConfigError, NothingRan, RunDirError
@@ -30,7 +30,8 @@ from agent.report import write_report
 from agent.run import Finished, execute
 from agent.rundir import Key, RunDir, default_path
 from agent.stats import Item, Row, items, row
-from benchmarks.sample import Sample
+from agent.trajectory import Stop
+from benchmarks.sample import Outcome, Sample
 from sandbox import doctor
 from sandbox.image import image_facts
 from sandbox.reaper import guard
@@ -123,9 +124,11 @@ async def resume(
     changes: Mapping[str, Any] | None = None,
     *,
     force: bool = False,
+    retry: Sequence[str] = (),
     watching: Watching = unwatched,
 ) -> Finished:
-    """Runs what is missing or failed in a run directory.
+    """Runs what is missing or failed in a run directory, and what ended as `retry` says: outcomes
+    (`no_span`, …) and stops (`token_limit`, …). Their replies are asked for anew.
 
     Raises:
         As `evaluate`; ConfigError also when settings or data are not those of the run and `force`
@@ -137,15 +140,20 @@ async def resume(
         run.sweep()
         notes: list[str] = []
         rows = {(r.id, r.repeat): row(r) for r in run.results(notes.append)}
-        _log_resume(run, about, saved, made.config)
+        anew = _ended_as(retry, rows)
+        _log_resume(run, about, saved, made.config, retry)
         run.write_owed(made.owed)
-        return await _go_on(made, run, rows, watching, notes)
+        return await _go_on(made, run, rows, watching, notes, anew)
 
 
 def what_is_left(
-    path: Path, changes: Mapping[str, Any] | None = None, *, force: bool = False
+    path: Path,
+    changes: Mapping[str, Any] | None = None,
+    *,
+    force: bool = False,
+    retry: Sequence[str] = (),
 ) -> tuple[Ready, dict[Key, Row]]:
-    """What `resume` would run: all of it, and the records that are there. Changes nothing.
+    """What `resume` would run: all of it, and the records that would stay. Changes nothing.
 
     Raises:
         As `resume`.
@@ -153,8 +161,18 @@ def what_is_left(
     run = RunDir.open(path)
     made, _, _ = _again(run, changes or {}, force)
     ignored: list[str] = []
-    found = run.results(ignored.append, move=False)
-    return made, {(r.id, r.repeat): row(r) for r in found}
+    rows = {(r.id, r.repeat): row(r) for r in run.results(ignored.append, move=False)}
+    anew = _ended_as(retry, rows)
+    return made, {key: found for key, found in rows.items() if key not in anew}
+
+
+def _ended_as(words: Sequence[str], rows: Mapping[Key, Row]) -> frozenset[Key]:
+    known = (*get_args(Outcome), *get_args(Stop))
+    for word in words:
+        if word not in known:
+            hint = f"expected some of {', '.join(known)}; what failed is always tried again"
+            raise ConfigError(f"--retry {word}: {hint}")
+    return frozenset(k for k, found in rows.items() if {found.outcome, found.stop} & {*words})
 
 
 def _again(
@@ -174,10 +192,11 @@ async def _go_on(
     rows: dict[Key, Row],
     watching: Watching,
     notes: Sequence[str] = (),
+    anew: frozenset[Key] = frozenset(),
 ) -> Finished:
     owed = made.owed
     run_id = secrets.token_hex(8)
-    done = {key: found for key, found in rows.items() if found.failure is None}
+    done = {k: found for k, found in rows.items() if found.failure is None and k not in anew}
     with watching(owed, done, made.config) as watcher, guard(run_id):
         for line in notes:
             watcher.note(line)
@@ -185,11 +204,11 @@ async def _go_on(
             plan = Plan(
                 config=made.config,
                 samples=made.samples,
-                model=Cached(model, run.replies),
+                model=Cached(model, run.replies, anew),
                 dialect=made.dialect,
                 open_box=opener(made.config, made.wall, run_id),
             )
-            finished = await execute(plan, run, owed, rows, watcher)
+            finished = await execute(plan, run, owed, rows, watcher, anew)
     if not finished.interrupted and finished.rows:
         try:
             await asyncio.to_thread(write_report, run)
@@ -235,10 +254,12 @@ def _changed(saved: RunConfig, changes: Mapping[str, Any], force: bool) -> RunCo
     return config
 
 
-def _log_resume(run: RunDir, about: dict[str, Any], old: RunConfig, new: RunConfig) -> None:
+def _log_resume(
+    run: RunDir, about: dict[str, Any], old: RunConfig, new: RunConfig, retry: Sequence[str]
+) -> None:
     before, after = old.public().to_json(), new.public().to_json()
     changed = {name: after[name] for name in after if after[name] != before[name]}
-    entry = {"at": _now(), "process": os.getpid(), "changed": changed}
+    entry = {"at": _now(), "process": os.getpid(), "changed": changed, "retry": list(retry)}
     before_now: object = about.get("resumed")
     resumed = [*(cast("list[Any]", before_now) if isinstance(before_now, list) else []), entry]
     run.write_json("config.json", {**about, "config": after, "resumed": resumed})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -40,6 +40,8 @@ def write_report(
         RunDirError: the run or a record cannot be read, or the page cannot be written.
     """
     first = out or run.path / "report.html"
+    if first.is_dir():
+        raise RunDirError(f"--out {first}: expected a file to write, found a folder")
     about, owed = run.read_json("config.json"), run.read_owed()
     rows = {(r.id, r.repeat): row(r) for r in run.results()}
     recorded = [item for item in owed if (item.id, item.repeat) in rows]
@@ -88,6 +90,12 @@ def _samples(run: RunDir, part: Sequence[Item], gallery: Gallery) -> Iterator[Sh
             raise RunDirError(f"{path}: cannot be used: {error}") from error
 
 
+def _table(about: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """What stands there if it is an object; a page of a damaged run is better than none."""
+    found = about.get(name)
+    return cast("Mapping[str, Any]", found) if isinstance(found, dict) else {}
+
+
 def _head(
     run: RunDir,
     about: Mapping[str, Any],
@@ -97,8 +105,7 @@ def _head(
     number: int,
 ) -> dict[str, Any]:
     whole = count(owed, rows)
-    config: Mapping[str, Any] = about.get("config") or {}
-    versions: Mapping[str, Any] = about.get("versions") or {}
+    config, versions = _table(about, "config"), _table(about, "versions")
     tokens = (
         sum(r.prompt_tokens for r in rows.values()),
         sum(r.completion_tokens for r in rows.values()),

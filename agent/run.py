@@ -31,8 +31,9 @@ from sandbox.closing import to_the_end
 from sandbox.errors import InputRefused, SandboxError
 from sandbox.outputs import Execution
 
-HOST_TRIES = 3
-"""Boxes that a sample gets when the host, not the model, breaks them."""
+HOST_TRIES = 5
+"""Boxes that a sample gets when the host, not the model, breaks them; with the pauses between them
+an engine has a quarter of a minute to restart."""
 LEAST_STREAK = 6
 """A run stops when so many samples in a row failed, or twice as many as it has workers."""
 
@@ -63,15 +64,20 @@ class Finished:
 
 
 async def execute(
-    plan: Plan, run: RunDir, owed: Sequence[Item], rows: dict[Key, Row], watcher: Watcher
+    plan: Plan,
+    run: RunDir,
+    owed: Sequence[Item],
+    rows: dict[Key, Row],
+    watcher: Watcher,
+    anew: frozenset[Key] = frozenset(),
 ) -> Finished:
-    """Runs what of `owed` has no row, or a failed one, then writes `summary.json`.
+    """Runs what of `owed` has no row or a failed one, and `anew`; then writes `summary.json`.
 
     The caller holds the run's lock. Ctrl-C and SIGTERM end it cleanly: boxes are closed, and what
     was finished is on disk.
     """
     runner = _Runner(plan, run, rows, watcher)
-    todo = [item for item in owed if is_owed(item, rows)]
+    todo = [item for item in owed if is_owed(item, rows) or (item.id, item.repeat) in anew]
     stopped: str | None = None
     interrupted = False
     try:

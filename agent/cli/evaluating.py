@@ -73,6 +73,9 @@ def command(
     config: s.Config = None,
     out: Annotated[Path | None, typer.Option(help="Run directory; else a new one.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Do what is missing in this run.")] = None,
+    retry: Annotated[
+        str | None, typer.Option(help="With --resume: also what ended as no_span, max_turns, …")
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace the run in --out; mix settings in --resume.")
     ] = False,
@@ -88,7 +91,10 @@ def command(
     with s.problems():
         flags = s.given(parameters)
         if resume is not None:
-            finished = _continue(resume, out, flags, config, force, dry_run)
+            again = [word.strip() for word in (retry or "").split(",") if word.strip()]
+            finished = _continue(resume, out, flags, config, force, dry_run, again)
+        elif retry is not None:
+            raise ConfigError("--retry: expected with --resume RUN")
         else:
             finished = _begin(flags, config, out, force, dry_run)
     if finished is not None:
@@ -121,14 +127,16 @@ def _continue(
     file: Path | None,
     force: bool,
     dry_run: bool,
+    retry: Sequence[str],
 ) -> Finished | None:
     if out is not None:
         raise ConfigError("--out: a resumed run stays where it is; leave it out")
     changes = {**(read_file(file) if file else {}), **flags}
     if dry_run:
-        _say_what_would_run(*what_is_left(path, changes, force=force))
+        _say_what_would_run(*what_is_left(path, changes, force=force, retry=retry))
         return None
-    return run_async(resume_run(path, changes, force=force, watching=_watching))
+    going_on = resume_run(path, changes, force=force, retry=retry, watching=_watching)
+    return run_async(going_on)
 
 
 def _watching(

@@ -28,12 +28,17 @@ class _WithOptions(Protocol):
 
 
 class Cached:
-    """A model whose replies are kept under `folder`."""
+    """A model whose replies are kept under `folder`. Those for `anew` (sample id and repeat) are
+    asked for again, once, and replace what was kept."""
 
-    def __init__(self, model: Model, folder: Path) -> None:
+    def __init__(
+        self, model: Model, folder: Path, anew: frozenset[tuple[str, int]] = frozenset()
+    ) -> None:
         self.name = model.name
         self._model = model
         self._folder = folder
+        self._anew = anew
+        self._renewed: set[Path] = set()
         self._options = model.options if isinstance(model, _WithOptions) else RequestOptions()
 
     async def reply(self, request: Request) -> Reply:
@@ -44,12 +49,14 @@ class Cached:
             DiskFull, RunDirError: the reply cannot be kept.
         """
         path = self._folder / f"{reply_key(request, self.name, self._options)}.json"
-        kept = await asyncio.to_thread(_read, path)
+        again = (request.sample_id, request.repeat) in self._anew and path not in self._renewed
+        kept = None if again else await asyncio.to_thread(_read, path)
         if kept is not None:
             return replace(kept, cached=True)
         reply = await self._model.reply(request)
         # A run that is ended right here has paid for this reply: the write is not cut off.
         await to_the_end(asyncio.to_thread(_write, path, reply))
+        self._renewed.add(path)
         return reply
 
 
