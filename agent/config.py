@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from typing import Any, Literal
 
 from agent.address import check_address
 from agent.errors import ConfigError
+from agent.ranges import flag, range_fault, text_fault
 from sandbox.spec import DEFAULT_IMAGE, Limits, WallChoice, limits_fault
 
 Arm = Literal["code", "look", "blind"]
@@ -108,22 +108,9 @@ class RunConfig:
 
 
 HIDDEN = "***"
+_MOST_BYTES = 1 << 20
+"""Of a settings file."""
 _SECRET = re.compile(r"auth|key|token|cookie|secret|password", re.IGNORECASE)
-_AT_LEAST: dict[str, float] = {
-    "limit": 1,
-    "repeats": 1,
-    "temperature": 0,
-    "top_p": 0,
-    "max_tokens": 1,
-    "request_timeout": 0.001,
-    "max_turns": 1,
-    "token_limit": 1,
-    "time_limit": 0.001,
-    "max_images": 1,
-    "max_pixels": 1024,
-    "max_image_bytes": 10_000,
-    "workers": 1,
-}
 _NAMES = tuple(f.name for f in fields(RunConfig))
 
 
@@ -138,18 +125,15 @@ def from_json(values: Mapping[str, Any], source: str = "config") -> RunConfig:
             raise ConfigError(_unknown(name, source))
     if not values.get("benchmark"):
         raise ConfigError(f"{source}: expected a benchmark, found none; see `pot list`")
+    if fault := text_fault(values):
+        raise ConfigError(f"{source}: {fault}")
     config = _typed(values, source)
     if config.base_url and "@" in config.base_url.partition("://")[2].partition("/")[0]:
         hint = "put it into OPENAI_API_KEY or --header"
         raise ConfigError(f"{source}: --base-url expected without a password; {hint}")
     if config.base_url is not None:
         check_address(config.base_url, f"{source}: --base-url")
-    for name, least in _AT_LEAST.items():
-        value = getattr(config, name)
-        if value is not None and not least <= value < math.inf:  # nan is refused as well
-            expected = f"expected a finite number, at least {least:g}"
-            raise ConfigError(f"{source}: {_flag(name)} {expected}, found {value}")
-    if fault := limits_fault(config.limits()):
+    if fault := range_fault(asdict(config)) or limits_fault(config.limits()):
         raise ConfigError(f"{source}: {fault}")
     return config
 
@@ -161,11 +145,14 @@ def read_file(path: Path) -> dict[str, Any]:
         ConfigError: the file cannot be read or is not a table.
     """
     try:
-        text = path.read_text("utf-8")
+        with path.open("rb") as file:
+            text = file.read(_MOST_BYTES + 1).decode("utf-8")
+        if len(text) > _MOST_BYTES:
+            raise ConfigError(f"--config {path}: expected at most {_MOST_BYTES} bytes, found more")
         loaded = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as error:
         raise ConfigError(f"--config {path}: cannot be read ({error.strerror})") from error
-    except ValueError as error:  # both decoders' errors, and bytes that are not UTF-8
+    except (ValueError, RecursionError) as error:  # the decoders', and bytes that are not UTF-8
         kind = "JSON" if path.suffix == ".json" else "TOML"
         raise ConfigError(f"--config {path}: not {kind}: {error}".replace("\n", " ")) from error
     if not isinstance(loaded, dict):
@@ -191,20 +178,17 @@ def _typed(values: Mapping[str, Any], source: str) -> RunConfig:
     from pydantic import TypeAdapter, ValidationError
 
     try:
-        return TypeAdapter(RunConfig).validate_python(dict(values))
+        # As JSON: only there a strict reading takes a list for a tuple, and no "4" or true for 4.
+        return TypeAdapter(RunConfig).validate_json(json.dumps(values), strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(str(part) for part in first["loc"])
         what = first["msg"].replace("Input should be", "expected")
         found = str(first["input"])[:80]
-        raise ConfigError(f"{source}: {_flag(name)} {what}, found {found!r}") from error
+        raise ConfigError(f"{source}: {flag(name)} {what}, found {found!r}") from error
 
 
 def _unknown(name: str, source: str) -> str:
     near = difflib.get_close_matches(name, _NAMES, 1)
     hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(_NAMES)}"
     return f"{source}: unknown setting {name!r}{hint}"
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")

@@ -97,7 +97,8 @@ class RunDir:
             RunDirError: no `config.json` in it.
         """
         if not (path / "config.json").is_file():
-            found = "a folder without one" if path.is_dir() else "no such folder"
+            here = "a file" if path.exists() else "no such folder"
+            found = "a folder without one" if path.is_dir() else here
             raise RunDirError(f"{path}: expected a run directory (with config.json), found {found}")
         run = cls(path)
         with faults_named(path):

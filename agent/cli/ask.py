@@ -24,6 +24,7 @@ from agent.messages import Dialect, Reply, Run
 from agent.models.local import SCRIPTED
 from agent.models.replay import replayed
 from agent.prepare import dialect_of, model_of, opener, resolved, wall_of
+from agent.ranges import text_fault
 from agent.showing import visible
 from agent.signals import run_async
 from agent.trajectory import Trajectory
@@ -82,6 +83,8 @@ def _sample(paths: Sequence[str], question: str) -> Sample:
     # os.path, not pathlib: a long question is no file name, which pathlib takes for an error.
     if os.path.isfile(question) or not question.strip():  # noqa: PTH113
         raise ConfigError(f"expected a question after the pictures, found {question[:60]!r}")
+    if fault := text_fault({"question": question}):
+        raise ConfigError(fault.removeprefix("--"))
     pictures = [_picture(number, path) for number, path in enumerate(paths, 1)]
     return Sample("ask", "ask", "ask", question + _names(paths), tuple(pictures), target="")
 

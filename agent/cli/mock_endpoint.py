@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from agent.cli.problem import Problem
+from agent.cli.settings import problems
 from agent.endpoint.answerers import Answerer, ScriptedAnswers
 from agent.endpoint.app import Log, Settings, make_app
 from agent.endpoint.gold import GoldAnswers
@@ -20,7 +21,6 @@ from agent.endpoint.scenario import ScenarioAnswers, ScenarioError, read_scenari
 from agent.endpoint.server import serve
 from agent.signals import run_async
 from benchmarks import registry
-from benchmarks.errors import BenchmarkError
 
 
 class Served(StrEnum):
@@ -90,10 +90,8 @@ def _answerer(
             raise Problem(str(problem)) from None
     if model is Served.gold and data is None:
         raise Problem("expected --data with the folder of the items, found none")
-    try:
+    with problems():
         samples = registry.load("cwi", data=data, split=split) if data is not None else []
-    except BenchmarkError as problem:
-        raise Problem(f"--data: {problem}") from None
     return GoldAnswers(samples) if model is Served.gold else ScriptedAnswers(dialect.value)
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from agent.cli.problem import Problem
+from agent.cli.streams import read_text
 from agent.dialects.parse import describe, replies
 
 
@@ -42,20 +41,7 @@ def command(
         raise Problem(
             f"expected --answer tag, found {given}; this version reads <answer>…</answer> alone"
         )
-    for reply in replies(_read(file)):
+    for reply in replies(read_text(file, "a reply")):
         line = json.dumps(describe(reply, dialect), ensure_ascii=False)
         # Bytes: a reply may hold what the terminal's encoding has no characters for.
         typer.echo(line.encode("utf-8", "replace"))
-
-
-def _read(file: str) -> str:
-    name = "standard input" if file == "-" else file
-    try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        return data.decode("utf-8-sig")
-    except OSError as problem:
-        raise Problem(f"expected a file to read, found {name}: {problem.strerror}") from None
-    except UnicodeDecodeError as problem:
-        raise Problem(
-            f"expected UTF-8 text in {name}, found {problem.reason} at byte {problem.start}"
-        ) from None

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from agent.cli.problem import Problem
+from agent.cli.streams import MOST_RESPONSES, read_text
 from agent.errors import RunDirError
 from agent.files import write_whole
 from benchmarks.errors import BenchmarkError
@@ -52,13 +53,7 @@ def _score_run(run: Path) -> None:
 
 def _lines(responses: str) -> list[str]:
     # Only line feeds end a line: JSON texts may hold U+2028 and its like unescaped.
-    try:
-        data = sys.stdin.buffer.read() if responses == "-" else Path(responses).read_bytes()
-        return data.decode("utf-8-sig").split("\n")
-    except OSError as problem:
-        raise Problem(f"expected a file of responses, {responses}: {problem.strerror}") from None
-    except UnicodeDecodeError as problem:
-        raise Problem(f"expected UTF-8 text in {responses}: {problem}") from None
+    return read_text(responses, "a file of responses", MOST_RESPONSES).split("\n")
 
 
 def _json(result: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -12,10 +13,11 @@ from typing import Annotated, Any
 import typer
 
 from agent.cli.problem import Problem
+from agent.cli.streams import read_text
 from agent.config import RunConfig
 from agent.errors import AgentError, ConfigError, DiskFull, NothingRan
 from agent.models.errors import ModelError
-from benchmarks.errors import BenchmarkError
+from benchmarks.errors import BenchmarkError, DataUnavailable
 from sandbox.errors import InputRefused, LimitsRefused, SandboxError
 
 ModelName = Annotated[
@@ -70,6 +72,8 @@ Config = Annotated[
     Path | None, typer.Option(help="TOML or JSON file of settings; flags win over it.")
 ]
 
+MOST_PROMPT = 4 << 20
+"""Bytes of a file whose text goes into every request."""
 _NAMES = frozenset(field.name for field in fields(RunConfig))
 
 
@@ -107,7 +111,7 @@ def problems() -> Generator[None]:
     """What a user can mend as one line and an exit code: 2 bad input, 3 nothing could run."""
     try:
         yield
-    except (NothingRan, DiskFull, ModelError) as error:
+    except (NothingRan, DiskFull, ModelError, DataUnavailable) as error:
         raise Problem(str(error), 3) from error
     except (AgentError, BenchmarkError, InputRefused, LimitsRefused) as error:
         raise Problem(str(error), 2) from error
@@ -115,12 +119,18 @@ def problems() -> Generator[None]:
         raise Problem(str(error), 3) from error
     except PermissionError as error:
         raise Problem(f"{error.filename}: no permission; check its owner and mode") from error
+    except OSError as error:
+        if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP, errno.EROFS):
+            raise
+        name = str(error.filename)
+        shown = name if len(name) <= 100 else f"{name[:60]}…{name[-30:]}"
+        raise Problem(f"{shown}: {error.strerror}; name another place") from error
 
 
 def _json_object(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"--extra-body: not JSON: {error}") from error
     if not isinstance(found, dict):
         raise ConfigError(f"--extra-body: expected a JSON object, found {text[:60]!r}")
@@ -135,8 +145,4 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def _text(flag: str, path: Path) -> str:
-    try:
-        return path.read_text("utf-8").strip()
-    except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise ConfigError(f"{flag} {path}: cannot be read ({reason})") from error
+    return read_text(path, f"{flag} with a text", MOST_PROMPT).strip()

@@ -15,8 +15,10 @@ from typing import TextIO
 
 from agent.cli.problem import Problem
 
-MOST_CODE = 64 << 20
-"""Bytes of a file of cells."""
+MOST_TEXT = 64 << 20
+"""Bytes of a file of cells or of a reply."""
+MOST_RESPONSES = 1 << 30
+"""Bytes of a file of saved responses."""
 MOST_PICTURE = 512 << 20
 """Bytes of a picture or another file for the box: its work folder holds no more."""
 
@@ -61,7 +63,7 @@ def read_bytes(name: str | Path, what: str, most: int) -> bytes:
     return data
 
 
-def read_text(name: str | Path, what: str, most: int = MOST_CODE) -> str:
+def read_text(name: str | Path, what: str, most: int = MOST_TEXT) -> str:
     """The same as text, without a byte order mark.
 
     Raises:

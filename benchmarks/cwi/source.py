@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,10 +126,9 @@ def _task_rows(data: Path, split: str, task: str) -> Iterator[Row]:
 
 
 def _file_rows(file: Path, task: str) -> Iterator[Row]:
-    import pyarrow as pa  # here: half a second that `pot --help` should not pay
-    import pyarrow.parquet as pq
+    import pyarrow.parquet as pq  # here: half a second that `pot --help` should not pay
 
-    try:
+    with _readable(file):
         names = pq.read_schema(file).names
         missing = [name for name in _NEEDED if name not in names]
         if not _picture_columns(names):
@@ -142,10 +142,21 @@ def _file_rows(file: Path, task: str) -> Iterator[Row]:
             raise DataError(f"expected one column of first pictures in {file}: image or image_1")
         # Not `read_table`: that imports pandas, 0.4 s.
         table = pq.ParquetFile(file).read([n for n in (*_NEEDED, *_OPTIONAL) if n in names])
-    except (OSError, pa.ArrowException) as problem:
-        raise DataError(f"expected a parquet file, {file} cannot be read: {problem}") from None
-    for number, row in enumerate(table.to_pylist()):
+        rows = table.to_pylist()
+    for number, row in enumerate(rows):
         yield _row(row, file, number, task)
+
+
+@contextmanager
+def _readable(file: Path) -> Generator[None]:
+    """A torn file shows anywhere: in its footer, in a page, in the text of a cell."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as problem:
+        why = " ".join(str(problem).split())
+        raise DataError(f"expected a parquet file, {file} cannot be read: {why}") from None
 
 
 def _picture_columns(names: Iterable[str]) -> list[str]:
@@ -208,9 +219,11 @@ def _with_pictures(file: Path, rows: list[Row]) -> Iterator[Sample]:
             count = parquet.metadata.row_group(group).num_rows
             here = [number for number in wanted if start <= number < start + count]
             if here:
-                table = parquet.read_row_group(group, columns=columns)
+                with _readable(file):
+                    table = parquet.read_row_group(group, columns=columns)
                 for number in here:
-                    structs = table.slice(number - start, 1).to_pylist()[0]
+                    with _readable(file):
+                        structs = table.slice(number - start, 1).to_pylist()[0]
                     yield _sample(wanted[number], structs)
             start += count
 
