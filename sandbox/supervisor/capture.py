@@ -37,6 +37,10 @@ class Buffer(io.BufferedWriter):
 
     capture: Any = None
 
+    def seekable(self) -> bool:
+        """Between cells it is /dev/null, which would do; the pipe would not."""
+        return False
+
     def write(self, data: Any, /) -> int:
         if self.capture.muted():
             return memoryview(data).nbytes

@@ -20,6 +20,7 @@ from typing import Any
 
 from ipykernel.zmqshell import ZMQInteractiveShell
 from IPython.core.error import UsageError
+from traitlets import observe
 
 from . import interpreter
 from .failures import is_plain, lines_of, name_of, short_chain, text_of
@@ -45,6 +46,8 @@ class BoxShell(ZMQInteractiveShell):
         self.user_ns["__builtins__"] = builtins
         if not isinstance(self.user_ns.get("_oh"), dict):
             self.user_ns["_oh"] = {}
+        if not callable(self.user_ns.get("get_ipython", len)):  # what `!` and `%` stand for
+            self.user_ns["get_ipython"] = self.get_ipython
 
     def enable_matplotlib(self, gui: Any = None) -> tuple[str, str]:
         """Our hooks show figures under every backend; there is none to choose."""
@@ -69,6 +72,14 @@ class BoxShell(ZMQInteractiveShell):
             if result is not None and result.error_in_exec is not None:
                 self.failure = result.error_in_exec
         return failed
+
+    def ask_exit(self) -> None:
+        """As `exit`: the end of this cell."""
+        raise SystemExit
+
+    @observe("exit_now")
+    def _update_exit_now(self, change: Any) -> None:
+        """The kernel stays, whoever sets it."""
 
     def system(self, cmd: str) -> None:
         """`!command`. Not at a terminal, as IPython has it: there it would wait for what nobody
