@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test check golden clean
+.PHONY: setup demo test check coverage golden clean
 
 setup: $(VENV)/.ready
 
@@ -28,9 +28,17 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/basedpyright
 
+# What reads replies and answers, line by line and branch by branch.
+READER_TESTS := tests/dialects tests/models/test_completion.py tests/benchmarks/test_answers.py \
+  tests/benchmarks/test_markup.py tests/benchmarks/test_numbers.py tests/benchmarks/test_rules.py \
+  tests/benchmarks/test_response_cases.py
+coverage: setup
+	$(BIN)/python -m coverage run -m pytest -q --ignore tests/dialects/test_any_reply.py $(READER_TESTS)
+	$(BIN)/python -m coverage report
+
 golden: setup
 	$(BIN)/python -m pytest -q --update-golden
 	git diff --stat -- tests
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache build dist *.egg-info demo-data
+	rm -rf $(VENV) .pytest_cache .ruff_cache .coverage build dist *.egg-info demo-data

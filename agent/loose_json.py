@@ -22,7 +22,6 @@ _BAD_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}|)', re.DOTALL)
 _LOOSE_END = " \t\r\n}])"
 """May follow the value: brackets that close what was never opened."""
 _MOST_DIGITS = 4000
-_MOST_LEVELS = 4
 _UNREADABLE = "nested too deep"
 
 
@@ -59,15 +58,10 @@ def load(text: str) -> tuple[Value | None, str]:
     fenced = _ONE_FENCE.fullmatch(bare)
     bare = fenced.group(1).strip() if fenced else bare
     value, problem = _decoded(bare)
-    for _ in range(_MOST_LEVELS):  # encoded twice, or more often
-        if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
-            break
-        inner, _ = _decoded(value.strip())
-        if inner is None:
-            break
-        value = inner
-    if value is None and not problem:
-        problem = "not an object"
+    inner = value
+    while isinstance(inner, str) and inner.lstrip()[:1] in ("{", "[", '"'):  # encoded once more
+        inner, _ = _decoded(inner.strip())
+        value = value if inner is None else inner
     return value, problem
 
 
@@ -85,7 +79,8 @@ def _decoded(text: str) -> tuple[Value | None, str]:
         if isinstance(value, dict | list | str):
             return cast("Value", value), ""
         return None, "not an object"
-    return _python_literal(text), problem
+    values = _python_literal(text)
+    return values, problem if values is None else ""
 
 
 def _readings(text: str) -> Iterator[str]:

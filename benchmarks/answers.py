@@ -70,14 +70,14 @@ def is_placeholder(span: str) -> bool:
 def set_aside(text: str) -> tuple[Stretch, ...]:
     """Blocks with a programming language's label, elements with code, calls or outputs: in order,
     not overlapping. Reasoning must be gone from the text."""
+    programs = [block for block in blocks(text) if block.is_program]
     found = [
         Stretch(block.start, block.end, block.is_python and looks_like_python(block.code))
-        for block in blocks(text)
-        if block.is_program
+        for block in programs
     ]
     found += [
         Stretch(each.start, each.end, each.kind != "code" or looks_like_python(each.inner))
-        for each in elements(text)
+        for each in elements(text, programs)
     ]
     return apart(found)
 

@@ -9,9 +9,11 @@ text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from benchmarks.fences import Block
 
 Kind = Literal[
     "code", "tool_call", "function", "invoke", "marked", "channel", "python_tag", "listed", "output"
@@ -64,11 +66,22 @@ class Element:
     closed: bool
 
 
-def elements(text: str) -> Iterator[Element]:
+def elements(text: str, blocks: Sequence[Block] = ()) -> Iterator[Element]:
     """Every element in order; other marks inside of one are its content. One that is not closed
-    goes on to the end; an output that is not closed is none."""
-    at, endless_output = 0, False
+    goes on to the end; an output that is not closed is none.
+
+    What stands in one of these fenced blocks opens no element. Nor is a block what begins inside of
+    an element.
+    """
+    at, block, endless_output = 0, 0, False
     while (opened := _OPENS.search(text, at)) is not None:
+        while block < len(blocks) and (
+            blocks[block].start < at or blocks[block].end <= opened.start()
+        ):
+            block += 1
+        if block < len(blocks) and blocks[block].start < opened.start():
+            at = blocks[block].end
+            continue
         kind: Kind = opened.lastgroup  # pyright: ignore
         at = opened.end()
         if kind == "output" and endless_output:

@@ -146,11 +146,10 @@ class _Reader:
         later fence; else this one."""
         later = body
         for _ in range(_MOST_PASSED):
-            if not ends_in_string(_code(later.lines, opening.indent)):
-                break
-            closing = self._next_closing(later.next_row, opening)
+            in_string = ends_in_string(_code(later.lines, opening.indent))
+            closing = self._next_closing(later.next_row, opening) if in_string else None
             if closing is None:
-                return body
+                break
             later = self._until(row, closing[0], opening, closing[1])
         return later if compiles(_code(later.lines, opening.indent)) else body
 

@@ -6,9 +6,6 @@ fence is part of that block.
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Iterator
-
 from agent.dialects import reading, tagged
 from agent.dialects.tools import Tools
 from agent.messages import Action, Reply
@@ -22,19 +19,10 @@ def read(reply: Reply) -> tuple[Action, ...]:
     if reply.tool_calls:
         return Tools().read(reply)
     text, end = reading.visible(reply), reply.finish_reason
-    elements = reading.Found(reading.outside_answers(text, _outside_fences(text, end), end))
+    pieces = tagged.pieces(text, end, fences.blocks(text))
+    elements = reading.Found(reading.outside_answers(text, pieces, end))
     fenced = reading.fenced_code(text, end)
     ways = (elements, fenced, reading.left_calls(text, end))
     found = next((way for way in ways if way.runs), None)
     found = found or next((way for way in ways if way.hints), fenced)
     return reading.actions(reply, text, found, _HOW)
-
-
-def _outside_fences(text: str, finish_reason: str | None) -> Iterator[tagged.Piece]:
-    blocks = fences.blocks(text)
-    starts = [block.start for block in blocks]
-    ends = [-1, *(block.end for block in blocks)]
-    for piece in tagged.pieces(text, finish_reason):
-        start = piece.stretch.start
-        if start >= ends[bisect.bisect(starts, start)]:
-            yield piece

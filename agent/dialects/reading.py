@@ -119,11 +119,13 @@ def tagged_code(text: str, finish_reason: str | None) -> Found:
 
 def left_calls(text: str, finish_reason: str | None) -> Found:
     """Calls that a server left as text: in the marks of some family of models, or as bare JSON."""
-    pieces = tuple(tagged.pieces(text, finish_reason, calls_only=True))
+    blocks = fences.blocks(text)
+    programs = [block for block in blocks if block.is_program]
+    pieces = tuple(tagged.pieces(text, finish_reason, programs, calls_only=True))
     if any(piece.found for piece in pieces):
         return Found(pieces)
     places = [(0, len(text), text)]
-    places += [(b.start, b.end, b.code) for b in fences.blocks(text) if b.label in ("json", "")]
+    places += [(b.start, b.end, b.code) for b in blocks if b.label in ("json", "")]
     bare = (
         Piece(Stretch(start, end, computes=True), tagged.bare_calls(inner, finish_reason))
         for start, end, inner in places

@@ -7,7 +7,7 @@ the stop string off. In a reply that was cut by its length, the code was cut too
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -16,6 +16,7 @@ from agent.dialects.arguments import CUT, Code, Hint, is_ours, read
 from agent.dialects.repair import meant
 from benchmarks.answers import Stretch
 from benchmarks.elements import Element, elements
+from benchmarks.fences import Block
 from benchmarks.syntax import looks_like_python
 
 CUT_CODE = "Your code was cut off at the token limit and was not run. Send shorter code."
@@ -45,9 +46,16 @@ class Piece:
     found: tuple[Code | Hint, ...]
 
 
-def pieces(text: str, finish_reason: str | None, *, calls_only: bool = False) -> Iterator[Piece]:
-    """Every element in order, or the calls and made-up outputs among them."""
-    for element in elements(text):
+def pieces(
+    text: str,
+    finish_reason: str | None,
+    blocks: Sequence[Block] = (),
+    *,
+    calls_only: bool = False,
+) -> Iterator[Piece]:
+    """Every element outside of these fenced blocks in order, or the calls and made-up outputs among
+    them."""
+    for element in elements(text, blocks):
         if element.kind == "code" and calls_only:
             continue
         found = () if element.kind == "output" else _read(element, finish_reason)

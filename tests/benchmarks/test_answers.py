@@ -89,5 +89,3 @@ def test_reasoning_is_told_apart() -> None:
     assert strip_reasoning("no tags") == ("no tags", None)
     assert strip_reasoning("a</think>b") == ("b", "a")
     assert strip_reasoning("a<think>b") == ("a", "b")
-
-

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.cwi.fields import Field, read_values
+from benchmarks.cwi.fields import Field, read_sections, read_values
 from benchmarks.numbers import clean, numbers, plain
 
 READ: dict[str, list[str]] = {
@@ -62,6 +62,27 @@ ORDERED: dict[str, tuple[int, ...]] = {
 @pytest.mark.parametrize("text", ORDERED)
 def test_labels_reorder(text: str) -> None:
     assert read_values(text, PAIR, colour=False, boolean=False) == ORDERED[text]
+
+
+SECTIONS: dict[str, tuple[tuple[int, ...], ...] | None] = {
+    "rows: 2,0; cols: 1": ((2, 0), (1,)),
+    "cols: 1\nrows: 2,0": ((2, 0), (1,)),
+    "Row order = [2, 0], column order = [1]": ((2, 0), (1,)),
+    "**rows**: 2 **cols**: 1": ((2,), (1,)),
+    "rows: cols: 1": ((), (1,)),
+    "5 rows: 2; cols: 1": None,
+    "rows: 2; rows: 3; cols: 1": None,
+    "rows: 2, 1": None,
+    "arrows: 2; cols: 1": None,
+    "my_rows: 2; my_cols: 1": ((2,), (1,)),
+    "rows 1 and 2: 5; cols: 3": None,
+    "": None,
+}
+
+
+@pytest.mark.parametrize("text", SECTIONS)
+def test_sections(text: str) -> None:
+    assert read_sections(text, ("row", "col")) == SECTIONS[text]
 
 
 @given(st.text(max_size=200))

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from agent.cli import run
+from benchmarks.responses import result
+from benchmarks.sample import Score, Stage
 
 ONE = ("peak_count", "42")
 """A task of one number, and its gold."""
@@ -186,6 +188,18 @@ def test_ids_and_meta_of_every_shape(
     found = scored(lines, tmp_path / "r", capsysbinary)
     assert [each["id"] for each in found] == ids
     assert [each["score"] for each in found] == [1] * 5
+
+
+def test_stages_are_shown() -> None:
+    score = Score(None, "unscored", None, "no judge", (Stage("llm-judge", "pass", None, "none"),))
+    assert result("a", score) == {
+        "id": "a",
+        "score": None,
+        "outcome": "unscored",
+        "parsed": None,
+        "reason": "no judge",
+        "stages": [{"name": "llm-judge", "verdict": "pass", "value": None, "reason": "none"}],
+    }
 
 
 def test_many_lines_from_standard_input() -> None:

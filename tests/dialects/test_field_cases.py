@@ -125,6 +125,15 @@ FENCES = {
     ),
     "P08-entities of its own": Case("```python\nprint('&lt;')\n```", ("print('&lt;')",)),
     "P08-tags in the fence": Case("```python\n<code>\nprint(1)\n</code>\n```", ("print(1)",)),
+    "P08-tags in a string of the fence": Case(
+        "```python\nx('<code>')\n```\nso <code>y()</code>", ("y()",)
+    ),
+    "P08-tags in a string, an answer": Case(
+        "```python\nx('<code>')\n```\n<answer>1</answer> <code>5</code>", ("5",), "1"
+    ),
+    "P08-calls in a string": Case(
+        "```python\nx('<tool_call>')\n```\n<answer>1</answer>", ("x('<tool_call>')",), "1"
+    ),
     "P09": Case(
         "```python\ndoc = '''\n```python\nexample\n'''\nprint('one block')\n```",
         ("doc = '''\n```python\nexample\n'''\nprint('one block')",),
@@ -477,6 +486,7 @@ CALLS = {
     "words after": Case(called('{"code": "a()"} done'), says="Extra data"),
     "lines": Case(called({"code": ["a()", "b()"]}), ("a()\nb()",)),
     "bare lines": Case(called(["a()", "b()"]), ("a()\nb()",)),
+    "bare lines for another": Case(called(["a()", "b()"], "search"), says="no function `search`"),
     "bare lines of other things": Case(called(["a()", 5]), says="no string `code`"),
     "bare code": Case(called("import os\nprint(os)"), ("import os\nprint(os)",)),
     "bare code with a magic": Case(called("%matplotlib inline\nplot()"),
