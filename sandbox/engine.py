@@ -62,6 +62,8 @@ def missing_image(what: str) -> str:
 
 def first_line(error: BaseException) -> str:
     """The most telling line of an error: the engine's own words rather than the HTTP status."""
+    if isinstance(error, requests.ConnectionError):
+        return "it does not answer"  # the library's own words are four exceptions in each other
     text = str(error.explanation) if isinstance(error, APIError) else str(error)
     line = text.strip().splitlines()[0] if text.strip() else type(error).__name__
     return line if len(line) <= 300 else line[:299] + "…"

@@ -99,7 +99,10 @@ class Process:
 
     @property
     def of_pool(self) -> bool:
-        return "multiprocessing" in self.command
+        # Looked at late: one that was first seen between fork and exec has its parent's line.
+        with contextlib.suppress(OSError):
+            return b"multiprocessing" in Path(f"/proc/{self.pid}/cmdline").read_bytes()
+        return False
 
 
 class Runner:
