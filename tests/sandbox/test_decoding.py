@@ -303,6 +303,54 @@ def test_what_does_not_fit_the_time_of_one_cell_is_said() -> None:
     assert notes == ["A picture is not shown: the others took too long to decode."]
 
 
+def photograph(mode: str, **options: object) -> bytes:
+    """A JPEG with all the metadata that a camera and an editor leave."""
+    exif = Image.Exif()
+    exif[0x010E] = "told nobody"
+    buffer = io.BytesIO()
+    image = Image.effect_noise((70, 50), 60).convert("RGB")
+    image.paste((200, 30, 90), (5, 5, 40, 30))
+    image.convert(mode).save(
+        buffer, "JPEG", exif=exif, xmp=b"<x/>", comment=b"c", icc_profile=bytes(70_000), **options
+    )
+    return buffer.getvalue()
+
+
+def ycck() -> bytes:
+    """CMYK as Photoshop saves it: Adobe's header says that the colours are transformed."""
+    data = photograph("CMYK")
+    place = data.index(b"Adobe\0")
+    assert data[place + 11] == 0
+    return data[: place + 11] + b"\2" + data[place + 12 :]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: photograph("RGB"),
+        lambda: photograph("L"),
+        lambda: photograph("CMYK"),
+        ycck,
+        lambda: photograph("RGB", keep_rgb=True),
+        lambda: photograph("RGB", progressive=True),
+        lambda: photograph("RGB", restart_marker_blocks=2),
+        lambda: photograph("RGB", subsampling=2, quality=10),
+    ],
+    ids=["RGB", "grey", "CMYK", "YCCK", "stored as RGB", "progressive", "restarts", "subsampled"],
+)
+def test_pixels_are_the_same_without_what_was_left_out(make: Callable[[], bytes]) -> None:
+    data = make()
+    display, _ = decode(data, PIXELS)
+    assert len(display.data) < len(data) - 70_000
+    with (
+        Image.open(io.BytesIO(data)) as original,
+        Image.open(io.BytesIO(display.data)) as taken,
+    ):
+        assert taken.mode == original.mode
+        np.testing.assert_array_equal(np.asarray(taken), np.asarray(original))
+        assert not taken.getexif()
+
+
 @given(st.binary(max_size=200), st.integers(0, 600), st.sampled_from(["PNG", "JPEG"]))
 def test_a_mutated_picture_is_taken_or_refused(noise: bytes, place: int, form: str) -> None:
     data = encoded(form)
