@@ -19,6 +19,7 @@ from sandbox.spec import Limits
 
 MIB = 1 << 20
 PREFIX = "potrunner-"
+PROC = Path("/proc/self")
 CONTROLLERS = ("memory", "pids", "cpu")
 PERIOD = 100_000
 """Microseconds in which a box may use its share of CPU time."""
@@ -76,14 +77,14 @@ class Group:
             remove_group(folder)
 
 
-def make_group(limits: Limits) -> Group:
+def make_group(limits: Limits, proc: Path = PROC) -> Group:
     """A new group with the limits set.
 
     Raises:
         OSError: groups cannot be made here; the message says where.
     """
     name = f"{PREFIX}{this_process()}.{secrets.token_hex(4)}"
-    version, parents = _parents()
+    version, parents = _parents(proc)
     if "memory" not in parents or "pids" not in parents:
         raise OSError("no memory and pids control groups are mounted")
     folders = {controller: parent / name for controller, parent in parents.items()}
@@ -121,12 +122,12 @@ def _settings(version: int, limits: Limits) -> list[tuple[str, str, str]]:
     ]
 
 
-def _parents() -> tuple[int, dict[str, Path]]:
+def _parents(proc: Path = PROC) -> tuple[int, dict[str, Path]]:
     """Version, and per controller the folder in which groups may be made."""
     unified: Path | None = None
     old: dict[str, Path] = {}
-    own = _own_paths()
-    for kind, root, point, options in _cgroup_mounts():
+    own = _own_paths(proc)
+    for kind, root, point, options in _cgroup_mounts(proc):
         if kind == "cgroup2":
             unified = point
             continue
@@ -137,26 +138,28 @@ def _parents() -> tuple[int, dict[str, Path]]:
             old[controller] = point / inside.lstrip("/")
     if old or unified is None:
         return 1, old
-    return 2, dict.fromkeys(CONTROLLERS, _delegated(unified))
+    return 2, _delegated(unified)
 
 
-def _delegated(root: Path) -> Path:
-    """A version 2 folder whose children may use our controllers. Below the root, not below our own
-    group: a group that holds processes cannot hand controllers on."""
+def _delegated(root: Path) -> dict[str, Path]:
+    """The version 2 folder whose children may use those of our controllers that there are. Below
+    the root, not below our own group: one that holds processes cannot hand controllers on."""
+    there = (root / "cgroup.controllers").read_text().split()
+    wanted = [controller for controller in CONTROLLERS if controller in there]
     parent = root / "potrunner"
     parent.mkdir(exist_ok=True)
-    wanted = " ".join(f"+{controller}" for controller in CONTROLLERS)
     for folder in (root, parent):
         enabled = (folder / "cgroup.subtree_control").read_text().split()
-        if not set(CONTROLLERS) <= set(enabled):
-            (folder / "cgroup.subtree_control").write_text(wanted)
-    return parent
+        if not set(wanted) <= set(enabled):
+            text = " ".join(f"+{controller}" for controller in wanted)
+            (folder / "cgroup.subtree_control").write_text(text)
+    return dict.fromkeys(wanted, parent)
 
 
-def _cgroup_mounts() -> Iterator[tuple[str, str, Path, list[str]]]:
+def _cgroup_mounts(proc: Path) -> Iterator[tuple[str, str, Path, list[str]]]:
     """(kind, root, mount point, options) of each mounted hierarchy."""
     with contextlib.suppress(OSError):
-        for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        for line in (proc / "mountinfo").read_text().splitlines():
             left, _, right = line.partition(" - ")
             kind, _source, options = right.split(" ", 2)
             if kind in ("cgroup", "cgroup2"):
@@ -164,10 +167,10 @@ def _cgroup_mounts() -> Iterator[tuple[str, str, Path, list[str]]]:
                 yield kind, fields[3], Path(fields[4]), options.split(",")
 
 
-def _own_paths() -> dict[str, str]:
+def _own_paths(proc: Path) -> dict[str, str]:
     """Version 1 controller → this process's group."""
     paths: dict[str, str] = {}
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
+    for line in (proc / "cgroup").read_text().splitlines():
         _number, names, path = line.split(":", 2)
         paths.update(dict.fromkeys(names.split(","), path))
     return paths
@@ -185,9 +188,9 @@ def sweep_groups() -> int:
     return removed
 
 
-def group_parents() -> set[Path]:
+def group_parents(proc: Path = PROC) -> set[Path]:
     """The folders in which this host's groups are made; empty where none can be."""
     try:
-        return set(_parents()[1].values())
+        return set(_parents(proc)[1].values())
     except OSError:
         return set()

@@ -17,6 +17,8 @@ from pathlib import Path
 
 from sandbox.errors import SandboxUnavailable
 
+_UNREADABLE = ("Permission denied", "can't open file", "can't find '__main__' module")
+"""In the words of Python in the box."""
 LONGEST_TEMPORARY = 50
 """Bytes; a box's sockets, and those of `multiprocessing` in it, lie below with up to 55 more."""
 
@@ -66,6 +68,18 @@ def temporary_home() -> Path:
     raise SandboxUnavailable(
         f"expected a temporary folder with a path of at most {LONGEST_TEMPORARY} bytes, found "
         f"{candidates[0]}; set TMPDIR"
+    )
+
+
+def unreadable_hint(said: str) -> str:
+    """What to do where a box cannot read what it mounts from the cache home, although the modes
+    allow it; empty when `said` is of something else."""
+    if not any(sign in said for sign in _UNREADABLE):
+        return ""
+    home = cache_home()
+    return (
+        f"; the box cannot read {home}: under SELinux run: chcon -Rt container_file_t {home} · "
+        "with Docker Desktop or Colima share that folder, or set XDG_CACHE_HOME to a shared one"
     )
 
 

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from sandbox.closing import to_the_end
 from sandbox.errors import BoxLost, InputRefused, SandboxError, WireError
+from sandbox.home import unreadable_hint
 from sandbox.receipt import text
 from sandbox.spec import BoxSpec, Limits
 from sandbox.supervisor.wire import Decoder, Frame, FrameError, encode
@@ -189,9 +190,13 @@ class Link:
         if frame is None:
             cause = await self.connection.why_lost()
             said = str(getattr(self.connection, "diagnosis", ""))[-500:]
-            raise BoxLost(f"the box ended before it was ready ({cause or 'no cause'}): {said}")
+            raise BoxLost(
+                f"the box ended before it was ready ({cause or 'no cause'}): {said}"
+                + unreadable_hint(said)
+            )
         if frame.type == "refused":
-            raise InputRefused(text(frame.header.get("reason"))[:500])
+            reason = text(frame.header.get("reason"))[:500]
+            raise InputRefused(reason + unreadable_hint(reason))
         if frame.type != "ready":
             raise BoxLost(f"expected the box to say ready, it said {frame.type[:40]!r}")
         self.ready = dict(frame.header)
