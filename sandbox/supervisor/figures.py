@@ -7,11 +7,15 @@ from __future__ import annotations
 import io
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any
 
 _MARGIN = 0.1
 """Inches around a figure, as notebooks have it."""
+_MIN_DPI = 20.0
+_MAX_SIDE = 30_000
+"""Pixels; the renderer takes no more than twice that."""
 _TOO_FAR = 4.0
 """An artist that makes the picture so many times larger than its figure is left outside."""
 
@@ -25,24 +29,39 @@ def figure_png(figure: Any, max_pixels: int) -> tuple[bytes, dict[str, Any]]:
     canvas = figure.canvas
     if not hasattr(canvas, "get_renderer"):
         canvas = FigureCanvasAgg(figure)
-    width, height = (float(side) for side in figure.get_size_inches())
-    dpi = float(figure.dpi)
-    original = [round(width * dpi), round(height * dpi)]
-    metadata: dict[str, Any] = {}
-    if width * height * dpi * dpi > max_pixels:
-        dpi = math.sqrt(max_pixels / (width * height)) * 0.999
-        metadata = {"shrunk_from": original}
-        figure.set_dpi(dpi)
-    try:
+    with _of_bounded_size(figure, max_pixels) as (width, height, dpi, metadata):
         box = _tight_box(figure, canvas, width, height, max_pixels / (dpi * dpi))
         buffer = io.BytesIO()
         canvas.print_figure(
             buffer, format="png", dpi=dpi, bbox_inches=box, facecolor=figure.get_facecolor()
         )
-    finally:
-        if metadata:
-            figure.set_dpi(original[0] / width)
     return buffer.getvalue(), metadata
+
+
+@contextmanager
+def _of_bounded_size(
+    figure: Any, max_pixels: int
+) -> Generator[tuple[float, float, float, dict[str, Any]]]:
+    """Width and height in inches, dots an inch and the display metadata, of a figure that is made
+    smaller for a while where it is too large: first with fewer dots, then, as no font can be drawn
+    with next to none, with fewer inches."""
+    width, height = (float(side) for side in figure.get_size_inches())
+    dpi = float(figure.dpi)
+    scale = min(1.0, math.sqrt(max_pixels / (width * height)) / dpi * 0.999)
+    scale = min(scale, _MAX_SIDE / (max(width, height) * dpi))
+    if scale == 1:
+        yield width, height, dpi, {}
+        return
+    metadata = {"shrunk_from": [round(width * dpi), round(height * dpi)]}
+    fewer = max(dpi * scale, min(dpi, _MIN_DPI))
+    inches = scale * dpi / fewer
+    figure.set_dpi(fewer)
+    figure.set_size_inches(width * inches, height * inches, forward=False)
+    try:
+        yield width * inches, height * inches, fewer, metadata
+    finally:
+        figure.set_dpi(dpi)
+        figure.set_size_inches(width, height, forward=False)
 
 
 def _tight_box(figure: Any, canvas: Any, width: float, height: float, area: float) -> Any:
