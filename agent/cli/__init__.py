@@ -58,11 +58,11 @@ def _run(arguments: Sequence[str]) -> int:
 
     if any("\0" in word for word in arguments):  # no shell can pass one; a program can
         return complain("expected arguments without NUL characters", 2)
-    if not arguments or arguments[0] in ("--help", "-h", "help"):
-        typer.echo(usage())
-        return 0 if arguments else 2
-    name = "version" if arguments[0] == "--version" else arguments[0]
+    name = {"--version": "version"}.get(arguments[0], arguments[0]) if arguments else ""
     try:
+        if name in ("", "--help", "-h", "help"):
+            typer.echo(usage())
+            return 0 if name else 2
         code = dispatch(name, arguments[1:])
     except Problem as problem:
         return complain(str(problem), problem.code)
@@ -97,7 +97,13 @@ def dispatch(name: str, arguments: Sequence[str]) -> object:
     if app is None:
         app = typer.Typer(**STYLE)
         app.command(name=name)(module.command)
-    return get_command(app).main(list(arguments), prog_name=f"pot {name}", standalone_mode=False)
+    command = get_command(app)
+    try:
+        # Not its `main`: that takes a reader that went away for an error of code 1, in silence.
+        with command.make_context(f"pot {name}", list(arguments)) as context:
+            return command.invoke(context)
+    except typer.Exit as ended:
+        return ended.exit_code
 
 
 def usage() -> str:
@@ -129,7 +135,9 @@ def main() -> None:
             _load(sys.argv[1:2])
         code = _flushed(whole(sys.argv[1:]))
         if ending.asked is not None:
-            os._exit(code)  # its threads may still be busy with what nobody wants any more
+            # Its threads may still be busy with what nobody wants any more. Whatever else went
+            # wrong then (its terminal was gone), a signal had ended it.
+            os._exit(INTERRUPTED if code else 0)
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)  # no traceback out of Python's own end
     sys.exit(code)
