@@ -20,6 +20,8 @@ from sandbox.supervisor.shape import as_dict, as_list
 MAX_OUTPUTS = 5000
 MAX_FILES = 500
 MAX_NOTES = 50
+MAX_ERRORS = 8
+"""More than a supervisor keeps: the last word on what reaches the model is the host's."""
 MAX_NOTE_CHARS = 500
 MAX_ERROR_CHARS = 20_000
 MAX_PICTURE_BYTES = 128 * 1024 * 1024
@@ -64,7 +66,7 @@ class Receipt:
         """The typed outputs. CPU-heavy (decodes pictures): run it in a thread. Adds to `notes`."""
         outputs: list[Output] = []
         left = self.limits.output_chars + _SLACK
-        shown, lost = _Shown(self, notes), 0
+        shown, lost, errors = _Shown(self, notes), 0, 0
         for raw in self.outputs:
             if raw.get("type") == "picture":
                 if shown.count >= self.limits.pictures:
@@ -73,6 +75,10 @@ class Receipt:
                     outputs.append(display)
                 continue
             output = _text_output(raw, left)
+            if isinstance(output, Error):
+                errors += 1
+                if errors > MAX_ERRORS:
+                    continue
             if output is not None:
                 left -= len(output.text) if isinstance(output, Stream | Display) else 0
                 outputs.append(output)

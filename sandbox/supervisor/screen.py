@@ -17,6 +17,8 @@ MAX_ITEMS = 2000
 """Pieces kept of one cell; a loop that displays for ever stops growing here."""
 TRACEBACK_CHARS = 8000
 MESSAGE_CHARS = 2000
+MAX_FAILURES = 4
+"""A cell ends by one exception; more come of cells that it runs itself."""
 
 
 class Screen:
@@ -100,6 +102,7 @@ class Screen:
         lines, more = middle_cut(encodable(plain(traceback)), TRACEBACK_CHARS)
         self.dropped_other += gone + more
         self.fill(message, Failure(encodable(plain(name))[:200], value, lines))
+        self._limit_failures()
 
     @property
     def failures(self) -> list[str]:
@@ -239,6 +242,14 @@ class Screen:
             ]
             self.dropped_pictures += 1
             places = [p - (p > place) for p in places]
+
+    def _limit_failures(self) -> None:
+        """Keeps the first half and the latest ones."""
+        places = [n for n, item in enumerate(self.items) if isinstance(item, Failure)]
+        if len(places) > MAX_FAILURES:
+            gone = self.items.pop(places[MAX_FAILURES // 2])
+            assert isinstance(gone, Failure)
+            self.dropped_other += len(gone.message) + len(gone.traceback)
 
     def _chars(self) -> int:
         return sum(len(item.text) for item in self.items if isinstance(item, Text))

@@ -17,7 +17,7 @@ from PIL import Image
 from sandbox.decoding import MAX_SCANS, decode
 from sandbox.errors import BoxLost, InputRefused, SandboxError
 from sandbox.outputs import Display, Execution, Stream
-from sandbox.receipt import Receipt, ending, files_of, notes_of
+from sandbox.receipt import MAX_ERRORS, Receipt, ending, files_of, notes_of
 from sandbox.session import open_box
 from sandbox.spec import BoxSpec, Limits, WallName
 from sandbox.supervisor.sniff import sniff
@@ -70,6 +70,12 @@ def receipt_of(*outputs: dict[str, Any], pictures: dict[str, bytes] | None = Non
     pictures = pictures or {}
     receipt.take({"outputs": list(outputs), "pictures": list(pictures)}, tuple(pictures.values()))
     return receipt
+
+
+def test_errors_are_few_whatever_the_box_sends() -> None:
+    flood = [{"type": "error", "name": "E", "message": "m", "traceback": "t"}] * 700
+    outputs, _ = receipt_of(*flood).read([])
+    assert len(outputs) == MAX_ERRORS
 
 
 def test_text_is_cut_again_and_made_valid() -> None:

@@ -207,6 +207,15 @@ def test_a_loop_that_displays_for_ever_stays_bounded() -> None:
     assert len(out.items) <= MAX_ITEMS
 
 
+def test_a_flood_of_errors_keeps_the_first_and_the_last() -> None:
+    screen = Screen(1000, 4)
+    for number in range(700):
+        screen.fail(str(number), f"E{number}", "v" * 100, "t" * 1000)
+    screen.finish()
+    assert screen.failures == ["E0", "E1", "E698", "E699"]
+    assert screen.dropped_chars == 696 * 1100
+
+
 def test_long_errors_are_cut() -> None:
     out = screen()
     out.fail("m", "ValueError", "x" * 100_000, "\x1b[31m" + "y" * 100_000)
