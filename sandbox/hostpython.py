@@ -25,6 +25,13 @@ OURS = (
     "__editable__*potrunner*",
 )
 """Names in a folder of packages that belong to us, in a wheel and in an editable install."""
+PHOTOGRAPHS = (
+    *(f"skimage/data/*{suffix}" for suffix in (".png", ".jpg", ".gif", ".tif", ".npz", ".npy")),
+    "sklearn/datasets/images/*.jpg",
+    "matplotlib/mpl-data/sample_data/*.jpg",
+)
+"""Sample pictures of the packages, from which items are made where nobody brings photographs: the
+original beside an item would be its answer. The image leaves them out, too."""
 NOT_LINKED = (*OURS, "*.pth", "*.egg-link")
 NEEDED = ("numpy", "cv2", "skimage", "scipy", "matplotlib", "PIL", "ipykernel", "zmq")
 PACKAGE_FOLDERS = ("site-packages", "dist-packages")
@@ -64,7 +71,7 @@ def host_layout() -> Layout:
             if entry.name not in taken and not _matches(entry.name, NOT_LINKED):
                 taken.add(entry.name)
                 links.append((f"{place}/{entry.name}", _site(version) + f"/{entry.name}"))
-        for path in _ours_in(site):
+        for path in (*_ours_in(site), *_photographs_in(site)):
             shown = [f"{place}/{path.relative_to(site)}"]
             if site.is_relative_to("/usr") and not site.is_relative_to("/usr/local"):
                 shown.append(str(path))  # all of /usr is mounted at its own path, too
@@ -126,6 +133,10 @@ def _ours_in(site: Path) -> list[Path]:
     cached = site / "__pycache__"
     compiled = [e for e in cached.iterdir() if _matches(e.name, OURS)] if cached.is_dir() else []
     return sorted(top + compiled)
+
+
+def _photographs_in(site: Path) -> list[Path]:
+    return sorted(path for pattern in PHOTOGRAPHS for path in site.glob(pattern))
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:

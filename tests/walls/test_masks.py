@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks.cwi.photos import SPLITS, photos
 from sandbox.image import DOCKERFILE
 from sandbox.spec import BoxSpec
 from sandbox.wall import Wall
@@ -81,6 +82,28 @@ def test_an_editable_install_is_out_of_sight(small_wall: Wall, ask: Ask) -> None
     assert seen in ([], [str(Path.home())])
     assert ours == []
     assert importable == ["numpy", "cv2"]
+
+
+def test_no_photograph_of_an_item_is_in_sight(small_wall: Wall, ask: Ask) -> None:
+    """Where nobody brings photographs, items are made of the packages' samples: the original would
+    be the answer to a shift, a jigsaw, a film."""
+    names = {photo.path.name for split in SPLITS for photo in photos(None, split)}
+    assert "astronaut.png" in names
+    search = f"""
+import os
+answer = []
+for folder, folders, files in os.walk("/"):
+    if folder in ("/proc", "/sys"):
+        folders.clear()
+    paths = [os.path.join(folder, name) for name in files if name in {names!r}]
+    answer += [path for path in paths if open(path, "rb").read(1)]
+"""
+
+    async def look() -> object:
+        async with small_wall.open(BoxSpec()) as box:
+            return await ask(box, search)
+
+    assert asyncio.run(look()) == []
 
 
 @pytest.fixture(scope="module")
