@@ -51,7 +51,7 @@ froze it, so that it cannot see the end of its stream; `pool`: workers of a proc
 runner's, started while boxes were open, live on."""
 
 GONE_SECONDS = 5.0
-
+"""Within which nothing may be left, on a machine that has nothing else to do."""
 WITH_POOL = """
 import multiprocessing, sys, threading, time
 from concurrent.futures import ProcessPoolExecutor
@@ -150,10 +150,21 @@ def below(pid: int) -> list[int]:
 class Kills:
     """One run that is killed and resumed until it is done, then another, until all kills are."""
 
-    def __init__(self, wall: str, folder: Path, items: Path, repeats: int, dice: random.Random):
-        self.wall, self.folder, self.items, self.repeats, self.dice = (
-            *(wall, folder, items, repeats, dice),
-        )
+    def __init__(
+        self,
+        wall: str,
+        folder: Path,
+        items: Path,
+        repeats: int,
+        dice: random.Random,
+        gone_seconds: float,
+    ) -> None:
+        self.wall = wall
+        self.folder = folder
+        self.items = items
+        self.repeats = repeats
+        self.dice = dice
+        self.gone_seconds = gone_seconds
         self.figures = Figures()
         self.api: APIClient | None = connect() if wall == "docker" else None
         self.script = folder / "with_pool.py"
@@ -273,7 +284,7 @@ class Kills:
             left = self._left(runner)
         seconds = time.monotonic() - start
         figures.longest = max(figures.longest, seconds)
-        if left or seconds > GONE_SECONDS:
+        if left or seconds > self.gone_seconds:
             figures.faults.append(f"{stage}: after {seconds:.1f} s: {left or first}")
         workers = [p for p in runner.seen.values() if p.of_pool and p.alive]
         figures.workers_alive += bool(workers)
@@ -373,12 +384,14 @@ def kill_many(
     folder: Path,
     *,
     repeats: int,
+    gone_seconds: float = GONE_SECONDS,
     seed: int = 0,
     say: Callable[[str], None] = lambda _: None,
 ) -> Figures:
     """A kill at each of the stages, in any order; `folder` is for what the runs leave."""
     items = make_items(folder / "items")
-    return Kills(wall, folder, items, repeats, random.Random(seed)).work(stages, say)
+    dice = random.Random(seed)
+    return Kills(wall, folder, items, repeats, dice, gone_seconds).work(stages, say)
 
 
 def main() -> None:
