@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import httpx2
 import pytest
 
 from agent.cli import run
+from agent.endpoint.scenario import Step, read_scenario
 
 
 @pytest.mark.parametrize(
@@ -68,3 +71,23 @@ def test_bad_input_is_one_line(
     assert captured.out == ""
     assert words in captured.err
     assert captured.err.count("\n") == 1
+
+
+DOC = (Path(__file__).parents[2] / "docs/scenarios.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("example", re.findall(r"^```json\n(.*?)^```", DOC, re.M | re.S))
+def test_the_examples_of_the_page_are_scenarios(example: str, tmp_path: Path) -> None:
+    file = tmp_path / "s.json"
+    file.write_text(example, encoding="utf-8")
+    assert len(read_scenario(file)) == len(json.loads(example))
+    lines = tmp_path / "s.jsonl"
+    lines.write_text("\n".join(json.dumps(step) for step in json.loads(example)) + "\n")
+    assert read_scenario(lines) == read_scenario(file)
+
+
+def test_the_page_has_every_key_of_a_step_with_its_default() -> None:
+    named = dict(re.findall(r"^\| `(\w+)` \|(?: (.*?) \|)?", DOC, re.M))
+    assert named.keys() == {field.name for field in dataclasses.fields(Step)}
+    for name, default in {"status": "200", "finish_reason": '`"stop"`', "times": "1"}.items():
+        assert named[name] == default

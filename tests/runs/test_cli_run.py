@@ -174,7 +174,7 @@ BAD: list[tuple[list[str], int, str]] = [
     (["cwi", "--arm", "see"], 2, "--arm expected 'code', 'look' or 'blind', found 'see'"),
     (["cwi", "--extra-body", "{"], 2, "--extra-body: not JSON"),
     (["cwi", "--header", "x"], 2, "--header: expected NAME=VALUE, found 'x'"),
-    (["cwi", "--skills", "no.md"], 2, "--skills no.md: cannot be read (No such file or directory)"),
+    (["cwi", "--skills", "no.md"], 2, "expected --skills with a text, found no.md: No such file"),
     (["cwi", "--config", "no.toml"], 2, "--config no.toml: cannot be read"),
     (["--resume", "nowhere"], 2, "nowhere: expected a run directory (with config.json), found no"),
     (["--resume", "a", "--out", "b"], 2, "--out: a resumed run stays where it is"),
@@ -231,6 +231,55 @@ def test_refused_key_dead_endpoint_and_missing_key_leave_nothing(
     assert pot([*arguments, "--out", str(out)]) == 3
     assert "OPENAI_API_KEY" in one_line(capfd.readouterr().err)
     assert not out.exists()
+
+
+def test_an_address_in_the_environment_is_bad_input_as_well(
+    items: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_BASE_URL", "localhost:8000/v1")
+    for command in (["run", "cwi", "--data", str(items)], ["ask", "Why?"]):
+        assert pot([*command, "--model", "m", "--arm", "look"]) == 2
+        line = one_line(capfd.readouterr().err)
+        assert line.startswith("pot: OPENAI_BASE_URL from environment: expected an address such as")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_web_page_in_place_of_an_endpoint_ends_the_run_soon(
+    items: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out, log, page = tmp_path / "run", tmp_path / "log.jsonl", tmp_path / "page.json"
+    body = "<!doctype html><html><body><h1>Sign in</h1> to the proxy</body></html>"
+    html = {"turn": 1, "body": body, "headers": {"content-type": "text/html"}}
+    page.write_text(json.dumps([html]))
+    with endpoint("--scenario", str(page), "--log", str(log)) as url:
+        assert pot(looking(items, url, out, "--workers", "1")) == 3
+    line = one_line(capfd.readouterr().err)
+    for words in ("(text/html): a web page: Sign in to the proxy", "check --base-url", "/v1"):
+        assert words in line
+    assert len(requests(log)) == 3
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_why_samples_failed_is_said(
+    items: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], form: list[str]
+) -> None:
+    steps = [
+        {"answer": "1,2,3"},
+        {"status": 400, "body": {"error": {"message": "the first reason"}}},
+        {"status": 400, "body": {"error": {"message": "another"}}},
+        {"status": 400, "body": {"error": {"message": "the first reason"}}},
+    ]
+    scenario = tmp_path / "s.json"
+    scenario.write_text(json.dumps(steps))
+    with endpoint("--scenario", str(scenario)) as url:
+        assert pot(looking(items, url, tmp_path / "run", "--workers", "1", *form)) == 1
+    found = capfd.readouterr()
+    told = found.err if form else found.out
+    assert "model_api: m: HTTP 400: the first reason (and 1 other message)\n" in told
+    page = (tmp_path / "run/report.html").read_text("utf-8")
+    assert '<p class="why">model_api: m: HTTP 400: the first reason (and 1 other message)' in page
 
 
 def test_an_endpoint_without_a_model_is_not_the_reference_programs(
