@@ -31,7 +31,7 @@ check: setup
 # What reads replies and answers, line by line and branch by branch.
 READER_TESTS := tests/dialects tests/models/test_completion.py tests/benchmarks/test_answers.py \
   tests/benchmarks/test_markup.py tests/benchmarks/test_numbers.py tests/benchmarks/test_rules.py \
-  tests/benchmarks/test_response_cases.py
+  tests/benchmarks/test_response_cases.py tests/benchmarks/test_rules_in_words.py
 coverage: setup
 	$(BIN)/python -m coverage run -m pytest -q --ignore tests/dialects/test_any_reply.py $(READER_TESTS)
 	$(BIN)/python -m coverage report

@@ -16,13 +16,11 @@ from benchmarks.reasoning import strip_reasoning
 from benchmarks.syntax import looks_like_python
 
 _ANSWER = re.compile(r"<(?:/\s{0,9})?answer(?:\s[^<>/]{0,200})?>", re.IGNORECASE)
-_ESCAPED = re.compile(r"&lt;(?:/\s{0,9})?answer\b", re.IGNORECASE)
 _PLACEHOLDER = re.compile(
-    r"[\W_]{0,9}(?:(?:your|the|my|final)\s+){0,3}answer(?:\s+(?:goes\s+)?here)?[\W_]{0,9}"
+    r"[\W_]{0,9}(?:(?:your|the|my|final)\s{1,9}){0,3}answer(?:\s{1,9}(?:goes\s{1,9})?here)?[\W_]{0,9}"
     r"|[.…\s]{0,9}(?:…|\.\.)[.…\s]{0,9}",
     re.IGNORECASE,
 )
-_LONGEST_PLACEHOLDER = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ def raw_span(text: str, finish_reason: str | None) -> str | None:
 
 def is_placeholder(span: str) -> bool:
     """Whether it repeats what a prompt says of the form: `your answer here`, `…`."""
-    return len(span) <= _LONGEST_PLACEHOLDER and _PLACEHOLDER.fullmatch(span) is not None
+    return _PLACEHOLDER.fullmatch(span) is not None
 
 
 def set_aside(text: str) -> tuple[Stretch, ...]:
@@ -97,7 +95,7 @@ def read_answer(text: str, aside: tuple[Stretch, ...], finish_reason: str | None
     Of several spans the last counts that is no placeholder. Where a gateway escaped the tags, they
     are read all the same.
     """
-    if _ANSWER.search(text) is None and _ESCAPED.search(text) is not None:
+    if _ANSWER.search(text) is None:
         text, aside = html.unescape(_without(text, aside, 0, len(text))), ()
     spans: list[str] = []
     markup: set[int] = set()

@@ -64,8 +64,6 @@ def numbers(text: str) -> tuple[Number, ...]:
 
 def plain(value: Decimal) -> str:
     """A number as a person writes it: no exponent, no trailing zeros; very long ones rounded."""
-    if value == 0:
-        return "0"
     short = value.normalize(Context(prec=15))
     return format(short, "f") if abs(value.adjusted()) < 20 else str(short)
 

@@ -92,7 +92,7 @@ def read_sections(span: str, names: tuple[str, ...]) -> tuple[tuple[Decimal, ...
 def _reordered(text: str, found: tuple[Number, ...], names: tuple[str, ...]) -> tuple[Decimal, ...]:
     values = tuple(number.value for number in found)
     size = len(names)
-    if size < 2 or not found or len(found) % size:
+    if not found or len(found) % size:
         return values
     labels = _label_of_each(text, found) or _header_labels(text, found, size)
     if labels is None:

@@ -33,6 +33,19 @@ BLOCKS: dict[str, list[str]] = {
     "```py\n'''\n```\n'''\n```\n```\n": ["```py\n'''\n```\n'''\n```", "```\n"],
     "```py\n'''\n```\n```\n```\n```\n'''\n```": ["```py\n'''\n```", "```\n```", "```\n'''\n```"],
     "```py\n'''\n```\n```\n```\n'''\n```": ["```py\n'''\n```\n```\n```\n'''\n```"],
+    "```py\nx\n``` a b\ny\n```": ["```py\nx\n``` a b\ny\n```"],
+    "```py\nx\n``` a b\n\n\n```": ["```py\nx\n``` a b\n\n\n```"],
+    "```py\nx\n``` a b\n\n```\n": ["```py\nx\n``` a b\n\n```"],
+    "- ```py\n  x\n  ``` a b\n  y\n  ```": ["```py\n  x\n  ``` a b\n  y\n  ```"],
+    "````py\nx\n```` a b\n```<b>": ["````py\nx\n```` ", "```<b>"],
+    "```py\nx = 1\ny = 2\n": ["```py\nx = 1\ny = 2\n"],
+    "```py\nx\n``` python y\nz": ["```py\nx\n``` python y\nz"],
+    "```py\nx\n```json\ny": ["```py\nx\n```json\ny"],
+    "```py\nx\n  ``` so it is\ny": ["```py\nx\n  ``` "],
+    "```py\nx()```  \nb": ["```py\nx()```  "],
+    "```py x` y": [],
+    "a ```py `x`\ny": [],
+    "` ```py x```": ["```py x```"],
     "~~~py\n'''\n```\n~~~\n'''": ["~~~py\n'''\n```\n~~~"],
 }
 
@@ -89,6 +102,7 @@ ELEMENTS: dict[str, list[tuple[str, str, bool]]] = {
         ("tool_call", "x", True),
         ("tool_call", "y", True),
     ],
+    "<tool_call >x</tool_call >": [("tool_call", "x", True)],
     "<|tool_call|>x": [("tool_call", "x", False)],
     "[TOOL_CALLS]x[TOOL_CALLS]y</s>": [("listed", "x", True), ("listed", "y", True)],
     "<interpreter>x</interpreter>": [("output", "x", True)],
@@ -106,7 +120,18 @@ ELEMENTS: dict[str, list[tuple[str, str, bool]]] = {
 
 @pytest.mark.parametrize("text", ELEMENTS)
 def test_elements(text: str) -> None:
-    assert [(each.kind, each.inner, each.closed) for each in elements(text)] == ELEMENTS[text]
+    found = list(elements(text))
+    assert [(each.kind, each.inner, each.closed) for each in found] == ELEMENTS[text]
+    for each in found:
+        assert each.head + each.inner == text[each.start :][: len(each.head + each.inner)]
+        assert each.head[0] in "<["
+
+
+@pytest.mark.parametrize("name", ["interpreter", "tool_response", "sandbox_output", "observation"])
+def test_outputs(name: str) -> None:
+    for text in (f"<{name}>x</{name}>", f"<{name.upper()} >x</{name} >"):
+        assert [(each.kind, each.inner) for each in elements(text)] == [("output", "x")]
+    assert not list(elements(f"<{name}>x"))
 
 
 def test_what_is_set_aside() -> None:
@@ -116,6 +141,8 @@ def test_what_is_set_aside() -> None:
         ("```python\n<code>\nx()\n```", False),
         ("<code>5</code>", False),
     ]
+    text = "<code>\n```python\nx()\n```\n</code>"
+    assert [(each.start, each.end) for each in set_aside(text)] == [(0, len(text))]
     found = set_aside("```py\nx()\n```\n```sql\nx()\n```\n<tool_call>5</tool_call><code>y()</code>")
     assert [each.computes for each in found] == [True, False, True, True]
 
@@ -124,6 +151,8 @@ def test_elements_and_blocks_hide_each_other() -> None:
     text = "```\n<code>a\n```\n<code>\n```\nb</code>\n```\n<code>c</code>\n```\n<code>d</code>"
     found = elements(text, blocks(text))
     assert [each.inner for each in found] == ["\n```\nb", "c"]
+    text = "<code>\n```\na</code> <code>b</code>"
+    assert [each.inner for each in elements(text, blocks(text))] == ["\n```\na", "b"]
     text = "```\n<code>a\n```<code>b</code>\n```\n<code>c\n```\n"
     assert [each.inner for each in elements(text, blocks(text))] == ["b"]
 
@@ -217,6 +246,7 @@ def test_placeholders() -> None:
             "1",
         ),
         ("&lt;answer&gt;1 &amp;amp; 2", "stop", "1 &amp; 2"),
+        ("&LT;ANSWER&gt;1&LT;/answer&gt;", None, "1"),
         ("&lt;answers&gt;1&lt;/answers&gt;", "stop", None),
     ],
 )
