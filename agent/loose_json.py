@@ -87,11 +87,10 @@ def _readings(text: str) -> Iterator[str]:
     yield text
     yield _without_loose_escapes(text)
     yield _with_doubled_escapes(text)
-    if text.startswith('{\\"'):
-        try:
-            yield str(_DECODER.decode(f'"{text}"'))
-        except ValueError:
-            return
+    try:
+        yield str(_DECODER.decode(f'"{text}"'))
+    except ValueError:  # it holds a quote that is not escaped
+        return
 
 
 def _without_loose_escapes(text: str) -> str:

@@ -163,7 +163,7 @@ def test_a_bad_line_stops_before_any_output(
     text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "responses"
-    path.write_text(f"{line('<answer>42</answer>')}\n\n{text}\n", encoding="utf-8")
+    path.write_text(f"{line('<answer>42</answer>')}\n \t\n{text}\n", encoding="utf-8")
     code = run(["score", "--benchmark", "cwi", "--responses", str(path)])
     captured = capsys.readouterr()
     if not words:  # a number of any length is none of our business

@@ -122,6 +122,7 @@ FENCES = {
         ("x()", "y()"), "1",
     ),
     "P08-empty": Case("```python\n```", says="empty"),
+    "P08-blank": Case("```python\n  \n\t\n```", says="empty"),
     "P08-markdown that quotes": Case("````markdown\n```python\nx()\n```\n````", says="markdown"),
     "P08-escaped by a gateway": Case(
         "```python\nif 1 &lt; 2:\n    print(&quot;a&quot;)\n```", ('if 1 < 2:\n    print("a")',)
@@ -281,7 +282,7 @@ ANSWERS = {
     **{
         f"P22-{torn or 'nothing'}": Case(ended(torn, "stop", reasoning="so"),
                                          says="cut in reasoning", reasoning="so")
-        for torn in ("", " ", "</think", "think>", "<think", "<thi", "nk>", "k>", ">")
+        for torn in ("", " ", "</think", "think>", "<think", "<thi", "nk>", "k>", ">", " /think>\n")
     },
     "P22-words": Case(ended("so?", "stop", reasoning="so"), says="No code", reasoning="so"),
     "P22-length": Case(ended("<think>and", "length"), says="cut in reasoning", reasoning="and"),
@@ -345,6 +346,7 @@ ANSWERS = {
     "holds another language": Case("<answer>```sql\nselect 5\n```</answer>", (),
                                    "```sql\nselect 5\n```"),
     "is a program": Case("<answer>\n```python\nprint(5)\n```\n</answer>", ("print(5)",)),
+    "is a call": Case(f"<answer>\n```json\n{python()}\n```\n</answer>", ("a()",)),
     "is a program in tags": Case("<answer><code>print(5)</code></answer>", ("print(5)",)),
     "is a program, an answer before": Case(
         "<answer>4</answer><answer>```python\nprint(5)\n```</answer>", ("print(5)",), "4"
@@ -370,6 +372,8 @@ CALLS = {
     "P45-strings beside": Case(called('{"code": "x = \\"a\\\\n\\"\\\\nprint(x)"}'),
                                ('x = "a\\n"\nprint(x)',)),
     "P45-CR LF": Case(called('{"code": "a()\\\\r\\\\nb()"}'), ("a()\nb()",)),
+    "P45-CR LF, strings beside": Case(called('{"code": "x = \\"a\\\\n\\"\\\\r\\\\nprint(x)"}'),
+                                      ('x = "a\\n"\nprint(x)',)),
     "P45-partly": Case(called('{"code": "import re\\na()\\\\nb()"}'), ("import re\na()\nb()",)),
     "P45-wrong both ways": Case(called('{"code": "a(\\\\nb"}'), ("a(\\nb",)),
     "P47": Case(called('{"code": "import re\\nprint(re.findall(\'\\d+\', \'a12\'))"}'),
@@ -384,6 +388,7 @@ CALLS = {
     "P48-code fenced": Case(called({"code": "```python\na()\n```"}), ("a()",)),
     "P48-code fenced on one line": Case(called({"code": "```py a()```"}), ("a()",)),
     "P48-code in tags": Case(called({"code": "<code>\na()\n</code>"}), ("a()",)),
+    "P48-code in tags, blanks around": Case(called({"code": " <code>a()</code>\n"}), ("a()",)),
     "P48-a Python fence": Case(called("```python\nprint(1)\n```"), ("print(1)",)),
     "P48-in a call as text": Case(f"<tool_call>\n```json\n{python()}\n```\n</tool_call>", ("a()",)),
     "P52": Case(
@@ -427,9 +432,20 @@ CALLS = {
         "<tool_call>python\n<arg_key>code</arg_key>\n<arg_value>a()\nb()</arg_value>\n</tool_call>",
         ("a()\nb()",),
     ),
+    "P52-GLM, lines": Case(
+        "<tool_call>python\n<arg_key>code</arg_key>\n<arg_value>\na()\n</arg_value></tool_call>",
+        ("a()",),
+    ),
+    "P52-GLM, blank": Case(
+        "<tool_call>python <arg_key> code </arg_key> <arg_value>a()</arg_value></tool_call>",
+        ("a()",),
+    ),
     "P52-Mistral": Case({"content": f"[TOOL_CALLS] [{python()}]"}, ("a()",)),
     "P52-Mistral, name first": Case(
         {"content": '[TOOL_CALLS]python[ARGS]{"code": "a()"}'}, ("a()",)
+    ),
+    "P52-Mistral, blanks": Case(
+        {"content": '[TOOL_CALLS]\npython\n[ARGS] {"code": "a()"}'}, ("a()",)
     ),
     "P52-Mistral, two": Case(
         {"content": '[TOOL_CALLS]python{"code": "a()"}[TOOL_CALLS]python{"code": "b()"}'},
@@ -447,6 +463,10 @@ CALLS = {
     "P52-DeepSeek": Case(
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>python\n```json\n"
         '{"code": "a()"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>', ("a()",),
+    ),
+    "P52-DeepSeek, blanks": Case(
+        '<｜tool▁call▁begin｜>\nfunction <｜tool▁sep｜> python\n```json\n{"code": "a()"}\n```\n'
+        "<｜tool▁call▁end｜>", ("a()",),
     ),
     "P52-DeepSeek 3.1": Case(
         '<｜tool▁call▁begin｜>python<｜tool▁sep｜>{"code": "a()"}<｜tool▁call▁end｜>', ("a()",)
@@ -474,6 +494,7 @@ CALLS = {
     "P53-quotes not escaped": Case(called('{"code": "print("hi")"}'), says="delimiter: line 1"),
     "object": Case(called({"code": "a()"}), ("a()",)),
     "encoded twice": Case(called(json.dumps(json.dumps({"code": "a()"}))), ("a()",)),
+    "encoded twice, blanks": Case(called(json.dumps('\n {"code": "a()"}')), ("a()",)),
     "encoded three times": Case(called(json.dumps(json.dumps(json.dumps({"code": "a()"})))),
                                 ("a()",)),
     "escaped as a whole": Case(called(r'{\"code\": \"a()\nb()\"}'), ("a()\nb()",)),
@@ -497,6 +518,10 @@ CALLS = {
     "bare words": Case(called("please run it"), says="not valid JSON"),
     "bare code for another": Case(called("import os\nprint(os)", "search"), says="not valid JSON"),
     "a bare string": Case(called('"print(1)"'), ("print(1)",)),
+    "two without arguments": Case(
+        {"tool_calls": [{"function": {"name": "python"}}, {"function": {"name": "py"}}]},
+        says='{"code": "…"}. The call of `py` had no arguments.',
+    ),
     "null": Case(called(None), says="had no arguments"),
     "empty": Case(called(""), says="had no arguments"),
     "blank": Case(called(" \n"), says="had no arguments"),

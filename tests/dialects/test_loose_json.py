@@ -58,6 +58,7 @@ def test_load(name: str) -> None:
         ("null", "not an object"),
         ('{"code": "a()" 5}', "Expecting ',' delimiter: line 1 column 16 (char 15)"),
         ('{"a": 1} {"b": 2}', "Extra data: char 8"),
+        (r'{"a": "\d" 5}', "Invalid \\escape: line 1 column 8 (char 7)"),
         ("[" * 100_000, "nested too deep"),
     ],
 )

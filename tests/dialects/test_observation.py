@@ -50,6 +50,21 @@ def test_tools_without_pictures_need_no_user_message() -> None:
     assert messages == (Message("tool", (Text("(no output)"),), tool_call_id="a"),)
 
 
+def test_the_function_that_is_offered() -> None:
+    (tool,) = dialects.get("tools").tools
+    function = tool["function"]
+    assert (tool["type"], function["name"]) == ("function", "python")
+    assert "Jupyter" in function["description"]
+    parameters = function["parameters"]
+    assert parameters["type"] == "object"
+    assert parameters["properties"]["code"]["type"] == "string"
+    assert (parameters["required"], parameters["additionalProperties"]) == (["code"], False)
+    assert [dialects.get(name).name for name in dialects.NAMES] == ["tools", "fenced", "tags"]
+    assert [dialects.get(name).stop for name in dialects.NAMES] == [(), (), ("</code>",)]
+    assert not dialects.get("fenced").tools
+    assert not dialects.get("tags").tools
+
+
 def test_tools_answer_what_belongs_to_no_call_in_a_user_message() -> None:
     tools = dialects.get("tools")
     assert tools.observation(((Malformed("say more"), ()),)) == (
@@ -73,6 +88,9 @@ def test_text_dialects_answer_in_one_user_message(name: str) -> None:
         "(no output)",
     ]
     assert dialect.observation(((Malformed("hint"), ()),)) == (Message("user", (Text("hint"),)),)
+    told = dialect.observation(((Malformed("hint"), (Text("told"),)),))
+    assert told == (Message("user", (Text("told"),)),)
+    assert dialect.observation(((Answer("1"), ()),)) == ()
 
 
 def test_the_reply_in_the_history() -> None:

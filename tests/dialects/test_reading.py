@@ -174,6 +174,12 @@ TAGS: dict[str, tuple[str, str | None, list[str], str | None]] = {
         ["print('<answer>1</answer>')"],
         None,
     ),
+    "output made up": (
+        "<code>a()</code><interpreter>\n<answer>4</answer>\n</interpreter>",
+        "stop",
+        ["a()"],
+        None,
+    ),
     "and answer": ("<code>a()</code><answer>3</answer>", "stop", ["a()"], "3"),
     "call with object": (
         '<tool_call>{"name": "x", "arguments": {"code": "a()"}}</tool_call>',
@@ -315,6 +321,7 @@ def test_a_call_sent_twice_runs_once_and_ids_are_made_unique() -> None:
     assert len(set(ids)) == 3
     assert all(ids)
     assert [c.id for c in tools.assistant(reply).tool_calls] == ids
+    assert ids == ["c1", "c1_3", "call_4"]
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,10 @@ PICTURE = Image(b"\x00\xff\xfe bytes", "image/png", 480, 240, "image_1.png", "pr
             Reply("", (ToolCall("call_1", "", ""), ToolCall("call_2", "", ""))),
         ),
         (
+            {"tool_calls": [CALL], "function_call": {"name": "python", "arguments": "[]"}},
+            Reply("", (ToolCall("c1", "python", "{}"),)),
+        ),
+        (
             {"function_call": {"name": "python", "arguments": "{}"}},
             Reply("", (ToolCall("call_1", "python", "{}"),)),
         ),
@@ -77,6 +81,7 @@ def test_messages(message: dict[str, Any], reply: Reply) -> None:
             Reply("", finish_reason="content_filter"),
         ),
         ({"choices": [{"text": "old"}]}, Reply("old")),
+        ({"choices": [{"text": "old", "message": {"content": "new"}}]}, Reply("new")),
         ({"choices": []}, None),
         ({"choices": None, "error": {"message": "x"}}, None),
         ({}, None),
