@@ -21,6 +21,9 @@ _PEAKS = (
 _NEAR = 16 << 20
 """Bytes below the limit at which an allocation may already be refused: pages come in blocks."""
 _PIDS = (_ROOT / "pids.events", _ROOT / "pids/pids.events")
+_STATS = (_ROOT / "memory.stat", _ROOT / "memory/memory.stat")
+ROOM_BYTES = 96 << 20
+"""What the supervisor, a zygote and a kernel need to run a small cell."""
 _MEMORY_LIMITS = (_ROOT / "memory.max", _ROOT / "memory/memory.limit_in_bytes")
 _PIDS_LIMITS = (_ROOT / "pids.max", _ROOT / "pids/pids.max")
 
@@ -50,6 +53,13 @@ def limits() -> dict[str, str]:
             except OSError:
                 continue
     return seen
+
+
+def has_room() -> bool:
+    """Whether files leave memory for a kernel; True where the box sees no cgroup."""
+    limit = limits().get("memory_bytes", "")
+    held = _first(_STATS, "total_shmem") or _first(_STATS, "shmem")
+    return not limit.isdigit() or int(limit) - held >= ROOM_BYTES
 
 
 def _limit_reached() -> bool:

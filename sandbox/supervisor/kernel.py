@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import resource
 import signal
@@ -175,11 +176,19 @@ class BoxApp(IPKernelApp):
         self.kernel.capture = capture
         self.kernel.hooks = Hooks(self.shell, spec.max_pixels, spec.seed)
         self.kernel.hooks.install(spec.work_dir)
+        _wake_for_signals(asyncio.get_event_loop())
         for name in ("FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE"):
             os.environ.pop(
                 name, None
             )  # ipykernel asks child programs for colours; nobody sees them
         os.environ["TERM"] = "dumb"
+
+
+def _wake_for_signals(loop: asyncio.AbstractEventLoop) -> None:
+    """An interrupt cancels a cell that awaits something, but its loop sleeps until it is told."""
+    reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    loop.add_reader(reading, os.read, reading, 4096)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
 
 
 def run(channel: socket.socket, spec: KernelSpec) -> None:

@@ -19,6 +19,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _STORM = 20
+DYING_SECONDS = 0.3
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -152,7 +153,15 @@ def kill_below(
     before(seen)
     for pid in seen:
         _signal(pid, signal.SIGKILL)
+    until = time.monotonic() + DYING_SECONDS
+    while any(map(_is_alive, seen)) and time.monotonic() < until:
+        time.sleep(0.0005)  # else the next cell would still see, and count, what is dying
     return len(seen)
+
+
+def _is_alive(pid: int) -> bool:
+    found = stat(pid)
+    return found is not None and found[0] not in "ZX"
 
 
 def kill_all(spare: frozenset[int]) -> None:

@@ -17,7 +17,7 @@ import zmq
 from . import greeting, wire
 from .aftermath import lost, taken_by_host
 from .cell import Cell
-from .counters import Counters
+from .counters import Counters, has_room
 from .counters import read as read_counters
 from .files import WorkDir
 from .greeting import Hello, Refused
@@ -236,6 +236,8 @@ class Service:
 
     def _replace(self, handle: Handle, *, tried: bool = True) -> None:
         handle.close()
+        if self._ever_ready and not has_room():
+            self._leave(EXIT_NO_KERNEL)
         if tried and not handle.ready:
             self._failed_boots += 1
             if self._failed_boots >= MAX_BOOTS:

@@ -38,7 +38,8 @@ class Case:
     code: str
     status: Status = "ok"
     cause: str | None = None
-    kernel: Kernel = "kept"
+    kernel: Kernel | None = "kept"
+    """None: it depends on the machine's load."""
     text: tuple[str, ...] = ()
     """What the model must see, in outputs or note."""
     hidden: tuple[str, ...] = ()
@@ -72,8 +73,8 @@ def check(cells: Cells, case: Case) -> Execution:
         cells.run(code)
     execution = cells.run(case.code, case.deadline)
     seen = told(execution)
-    ended = (execution.status, execution.cause, execution.kernel)
-    assert ended == (case.status, case.cause, case.kernel), execution
+    assert (execution.status, execution.cause) == (case.status, case.cause), execution
+    assert case.kernel in (None, execution.kernel), execution
     assert execution.seconds < case.within
     seen.encode("utf-8")
     assert not [mark for mark in ("\x1b", "\x00", "\r", "\b") if mark in seen]
