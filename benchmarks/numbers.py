@@ -18,9 +18,8 @@ _REACH = 400
 """Powers of ten beyond this are drawn in: such a number is typed, and far from any answer."""
 
 _INVISIBLE = dict.fromkeys([0x2009, 0x200A, 0x202F, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF, 0x00AD])
-_DASHES = dict.fromkeys(
-    [0x2010, 0x2011, 0x2012, 0x2013, 0x2014, 0x2015, 0x2212, 0xFE58, 0xFE63, 0xFF0D], "-"
-)
+_DASHES = dict.fromkeys([0x2010, 0x2011, 0x2012, 0x2013, 0x2014, 0x2015, 0x2212], "-")
+"""What NFKC leaves of them."""
 _SUBSCRIPT = re.compile(r"_\{(\w{1,20})\}")
 _LATEX_SPACE = re.compile(r"\\[,;:!]")
 # What wraps a number is taken away without a trace after a sign, else it leaves a space behind, so

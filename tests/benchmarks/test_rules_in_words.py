@@ -265,6 +265,22 @@ def test_misses_are_named(span: str, misses: str) -> None:
     assert score("jigsaw", "0,1,3", span).reason == f"{misses}: exact"
 
 
+@pytest.mark.parametrize("task", [t for t in RULES if "exact" in WORDS[t][0]])
+def test_whole_numbers(task: str) -> None:
+    """A fraction in a field that is exact is of another type; `.0` is none."""
+    gold = TABLE[task].gold
+    digits = [
+        at for at, char in enumerate(gold) if char.isdigit() and not gold[at + 1 :][:1].isdigit()
+    ]
+    places = digits[:1] if task == "ring_rotor" else digits
+    for at in places:
+        half, whole = (gold[: at + 1] + more + gold[at + 1 :] for more in (".5", ".0"))
+        assert score(task, gold, whole).value == 1
+        got = score(task, gold, half)
+        assert got.outcome == "unparsed"
+        assert got.reason.startswith("expected a whole number for ")
+
+
 def test_many_misses_are_counted() -> None:
     got = score("jigsaw", "0,1,2,3,4", "1,2,3,4,5")
     assert got.reason == "tile 0 off by 1, tile 1 off by 1, tile 2 off by 1 and 2 more: exact"
