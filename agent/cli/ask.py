@@ -8,13 +8,14 @@ import secrets
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
-from agent.cli import settings as s
 from agent.cli.console import Console
+from agent.cli.settings import given, problems
+from agent.cli.shared import shared
 from agent.cli.streams import MOST_PICTURE, read_bytes
 from agent.config import RunConfig, resolve
 from agent.errors import ConfigError, InputProblem
@@ -34,48 +35,25 @@ from sandbox.outputs import Display, Error, Execution
 from sandbox.reaper import guard
 
 
+@shared
 def command(
     words: Annotated[list[str], typer.Argument(metavar="IMAGE… QUESTION", help="Question last.")],
-    model: s.ModelName = None,
-    base_url: s.BaseUrl = None,
-    arm: s.Arm = None,
-    dialect: s.DialectName = None,
-    sandbox: s.Sandbox = None,
-    image_tag: s.ImageTag = None,
-    runtime: s.Runtime = None,
-    memory_mb: s.MemoryMb = None,
-    cpus: s.Cpus = None,
-    max_turns: s.MaxTurns = None,
-    token_limit: s.TokenLimit = None,
-    cell_seconds: s.CellSeconds = None,
-    time_limit: s.TimeLimit = None,
-    temperature: s.Temperature = None,
-    top_p: s.TopP = None,
-    max_tokens: s.MaxTokens = None,
-    extra_body: s.ExtraBody = None,
-    header: s.Header = None,
-    request_timeout: s.RequestTimeout = None,
-    system_prompt: s.SystemPrompt = None,
-    skills: s.Skills = None,
-    max_images: s.MaxImages = None,
-    max_pixels: s.MaxPixels = None,
-    seed: s.Seed = None,
-    config: s.Config = None,
+    **settings: Any,
 ) -> None:
     """Ask one question about pictures and watch the model work."""
-    parameters = dict(locals())
-    with s.problems():
-        flags = s.given(parameters)
-        settings = resolve({"benchmark": "ask", **flags}, config)
-        if "model" not in flags and settings.model == SCRIPTED:
+    file: Path | None = settings.pop("config")
+    with problems():
+        flags = given(settings)
+        config = resolve({"benchmark": "ask", **flags}, file)
+        if "model" not in flags and config.model == SCRIPTED:
             raise ConfigError("expected --model NAME (and OPENAI_BASE_URL or --base-url)")
-        if replayed(settings.model) is not None:
-            raise ConfigError(f"--model {settings.model}: it answers the samples of `pot run` only")
+        if replayed(config.model) is not None:
+            raise ConfigError(f"--model {config.model}: it answers the samples of `pot run` only")
         *paths, question = words
         sample = _sample(paths, question)
-        refuse_unfit(settings, [sample])
+        refuse_unfit(config, [sample])
         with _own_names(sample, paths):
-            trajectory = run_async(_ask(sample, settings, Console(highlight=False)))
+            trajectory = run_async(_ask(sample, config, Console(highlight=False)))
     raise typer.Exit(0 if trajectory.answer is not None else 1)
 
 

@@ -17,8 +17,9 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from agent.cli import settings as s
 from agent.cli.console import Console
+from agent.cli.settings import given, problems
+from agent.cli.shared import shared
 from agent.config import RunConfig, read_file, resolve
 from agent.errors import ConfigError
 from agent.evaluate import Ready, evaluate, ready, what_is_left
@@ -34,6 +35,7 @@ from agent.table import losses, table, why_lost
 ENDPOINT_VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 
 
+@shared
 def command(
     benchmark: Annotated[str | None, typer.Argument(metavar="[BENCH]", help="e.g. cwi")] = None,
     tasks: Annotated[str | None, typer.Option(help="Separated by commas; all by default.")] = None,
@@ -41,36 +43,10 @@ def command(
     data: Annotated[
         str | None, typer.Option(help="Folder of the data, or hub:ORG/NAME[@REVISION].")
     ] = None,
-    model: s.ModelName = None,
-    base_url: s.BaseUrl = None,
-    api: s.Api = None,
-    arm: s.Arm = None,
-    dialect: s.DialectName = None,
-    sandbox: s.Sandbox = None,
-    image_tag: s.ImageTag = None,
-    runtime: s.Runtime = None,
-    memory_mb: s.MemoryMb = None,
-    cpus: s.Cpus = None,
     limit: Annotated[int | None, typer.Option(help="So many samples, evenly over tasks.")] = None,
     ids: Annotated[str | None, typer.Option(help="These samples, separated by commas.")] = None,
     repeats: Annotated[int | None, typer.Option(help="Times each sample. [default: 1]")] = None,
     workers: Annotated[int | None, typer.Option(help="Samples in flight. [default: 4]")] = None,
-    max_turns: s.MaxTurns = None,
-    token_limit: s.TokenLimit = None,
-    cell_seconds: s.CellSeconds = None,
-    time_limit: s.TimeLimit = None,
-    temperature: s.Temperature = None,
-    top_p: s.TopP = None,
-    max_tokens: s.MaxTokens = None,
-    extra_body: s.ExtraBody = None,
-    header: s.Header = None,
-    request_timeout: s.RequestTimeout = None,
-    system_prompt: s.SystemPrompt = None,
-    skills: s.Skills = None,
-    max_images: s.MaxImages = None,
-    max_pixels: s.MaxPixels = None,
-    seed: s.Seed = None,
-    config: s.Config = None,
     out: Annotated[Path | None, typer.Option(help="Run directory; else a new one.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Do what is missing in this run.")] = None,
     retry: Annotated[
@@ -85,11 +61,14 @@ def command(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as one JSON object.")
     ] = False,
+    **settings: Any,
 ) -> None:
     """Evaluate a model on a benchmark."""
-    parameters = dict(locals())
-    with s.problems():
-        flags = s.given(parameters)
+    chosen = {"benchmark": benchmark, "tasks": tasks, "split": split, "data": data, "ids": ids}
+    chosen |= {"limit": limit, "repeats": repeats, "workers": workers}
+    config: Path | None = settings.pop("config")
+    with problems():
+        flags = given({**chosen, **settings})
         if resume is not None:
             again = [word.strip() for word in (retry or "").split(",") if word.strip()]
             finished = _continue(resume, out, flags, config, force, dry_run, again)

@@ -1,4 +1,4 @@
-"""Options that `pot run` and `pot ask` share, and how the flags that were given become settings."""
+"""How the flags that were given become settings, and what goes wrong a line and an exit code."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from agent.cli.problem import Problem
 from agent.cli.streams import read_text
@@ -19,58 +17,6 @@ from agent.errors import AgentError, ConfigError, DiskFull, NothingRan
 from agent.models.errors import ModelError
 from benchmarks.errors import BenchmarkError, DataUnavailable
 from sandbox.errors import InputRefused, LimitsRefused, SandboxError
-
-ModelName = Annotated[
-    str | None,
-    typer.Option(
-        "--model", help="Name at the endpoint, or scripted, replay:RUN, human; see pot list."
-    ),
-]
-BaseUrl = Annotated[
-    str | None,
-    typer.Option(help="OpenAI-compatible endpoint; else OPENAI_BASE_URL, from .env too."),
-]
-Api = Annotated[str | None, typer.Option(help="chat.")]
-Arm = Annotated[
-    str | None, typer.Option(help="code; look: no sandbox; blind: the picture is not sent.")
-]
-DialectName = Annotated[str | None, typer.Option(help="auto, tools, fenced or tags.")]
-Sandbox = Annotated[
-    str | None,
-    typer.Option(help="auto, docker, bubblewrap, or process (no isolation: trusted code only)."),
-]
-ImageTag = Annotated[str | None, typer.Option(help="Docker image; see pot image build.")]
-Runtime = Annotated[str | None, typer.Option(help="Docker's --runtime, e.g. runsc.")]
-MemoryMb = Annotated[int | None, typer.Option(help="MiB a box. [default: 2048]")]
-Cpus = Annotated[float | None, typer.Option(help="CPUs a box. [default: 1]")]
-MaxTurns = Annotated[int | None, typer.Option(help="Replies of the model. [default: 5]")]
-TokenLimit = Annotated[
-    int | None, typer.Option(help="Completion tokens, reasoning too. [default: 40960]")
-]
-CellSeconds = Annotated[float | None, typer.Option(help="Wall time of a cell. [default: 30]")]
-TimeLimit = Annotated[
-    float | None, typer.Option(help="Seconds of thinking and cells in all. [default: 600]")
-]
-Temperature = Annotated[float | None, typer.Option(help="Sent when given.")]
-TopP = Annotated[float | None, typer.Option(help="Sent when given.")]
-MaxTokens = Annotated[int | None, typer.Option(help="Of one reply; sent when given.")]
-ExtraBody = Annotated[str | None, typer.Option(help="JSON object merged into each request.")]
-Header = Annotated[
-    list[str] | None, typer.Option(help="NAME=VALUE, sent with each request; may repeat.")
-]
-RequestTimeout = Annotated[float | None, typer.Option(help="Seconds a request. [default: 300]")]
-SystemPrompt = Annotated[
-    Path | None, typer.Option(help="File whose text replaces the prompt's first part.")
-]
-Skills = Annotated[
-    list[Path] | None, typer.Option(help="File with a short text for the prompt; may repeat.")
-]
-MaxImages = Annotated[int | None, typer.Option(help="Pictures a request. [default: 16]")]
-MaxPixels = Annotated[int | None, typer.Option(help="Pixels a picture. [default: 2359296]")]
-Seed = Annotated[int | None, typer.Option(help="Of boxes, and of sampling when given.")]
-Config = Annotated[
-    Path | None, typer.Option(help="TOML or JSON file of settings; flags win over it.")
-]
 
 MOST_PROMPT = 4 << 20
 """Bytes of a file whose text goes into every request."""
