@@ -1,2 +1,2 @@
-"""Models: anything that answers a request. `scripted` needs no server, `openai_chat` is the client
-for OpenAI-compatible ones; `cache` keeps the replies of either."""
+"""Models: anything that answers a request. `local` has those without a server (`scripted`,
+`replay`, `human`), `openai_chat` is the client for the others; `cache` keeps the replies of any."""

@@ -20,6 +20,7 @@ from agent.run import Finished, execute
 from agent.rundir import Key, RunDir
 from agent.stats import Row, items, row
 from benchmarks.errors import GoldError
+from sandbox.closing import to_the_end
 from sandbox.errors import BoxLost, InputRefused
 from sandbox.spec import InputFile
 from tests.runs.standins import Answering, EchoBox, Log, echo_box, plan
@@ -184,6 +185,10 @@ def test_a_signal_ends_it_cleanly(run: RunDir, number: signal.Signals, times: in
     closed: list[int] = []
     signalled: list[int] = []
 
+    async def close(seed: int) -> None:
+        await asyncio.sleep(0.05)
+        closed.append(seed)
+
     @asynccontextmanager
     async def watched(files: Sequence[InputFile], seed: int) -> AsyncGenerator[EchoBox]:
         async with echo_box(files, seed) as box:
@@ -193,8 +198,7 @@ def test_a_signal_ends_it_cleanly(run: RunDir, number: signal.Signals, times: in
             finally:
                 if times == 2 and signalled:
                     os.kill(os.getpid(), number)  # impatience does not cut the closing short
-                await asyncio.sleep(0.05)
-                closed.append(seed)
+                await to_the_end(close(seed))
 
     class Slow(Answering):
         async def reply(self, request: Request) -> Reply:
