@@ -67,9 +67,8 @@ def read(name: str, arguments: str, finish_reason: str | None) -> Code | Hint:
         had = f" It had: {had}."[:200] if had else ""
         unknown = "" if ours else f"There is no function `{name}`. "
         return Hint(f"{unknown}The call had no string `code`.{had} {usage()}".replace("\n", " "))
-    if not code.strip():
-        return Hint(f"The `code` of the call was empty. {usage()}")
-    return Code(meant(code))
+    code = meant(code)
+    return Code(code) if code.strip() else Hint(f"The `code` of the call was empty. {usage()}")
 
 
 def usage() -> str:

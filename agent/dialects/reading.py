@@ -103,7 +103,8 @@ def fenced_code(text: str, finish_reason: str | None) -> Found:
 
 def _block(block: fences.Block, finish_reason: str | None) -> Piece:
     computes = block.is_python and looks_like_python(block.code)
-    found: tuple[Code | Hint, ...] = (Code(meant(block.code)),) if block.code.strip() else ()
+    code = meant(block.code)
+    found: tuple[Code | Hint, ...] = (Code(code),) if code.strip() else ()
     if not block.closed and finish_reason in arguments.CUT:
         found = (Hint(tagged.CUT_CODE),)
     return Piece(Stretch(block.start, block.end, computes), found)

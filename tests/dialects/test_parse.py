@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from agent.cli import run
+from agent.dialects.parse import describe, replies
+from agent.messages import Reply
 
 CALL = {"id": "a", "type": "function", "function": {"name": "python", "arguments": '{"code": "x"}'}}
 
@@ -160,3 +162,16 @@ def test_bad_input_is_one_line(
     assert words in captured.err
     assert captured.err.count("\n") == 1
     assert captured.err.startswith("pot: ")
+
+
+@pytest.mark.parametrize("wrapping", ["<code></code>", "<code>\n</code>", "```python\n```"])
+def test_a_wrapping_with_nothing_in_it_is_no_code(wrapping: str) -> None:
+    call = {"name": "python", "arguments": json.dumps({"code": wrapping})}
+    for reply in (
+        Reply(f"````python\n{wrapping}\n````", finish_reason="stop"),
+        Reply("``` python <code></code>```"),
+        *replies(json.dumps({"role": "assistant", "tool_calls": [{"function": call}]})),
+    ):
+        found = describe(reply)
+        assert found["code"] == []
+        assert found["malformed"] is not None
