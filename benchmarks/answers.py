@@ -102,7 +102,7 @@ def read_answer(text: str, aside: tuple[Stretch, ...], finish_reason: str | None
     opened: int | None = None
     at, first = 0, 0
     for tag in _ANSWER.finditer(text):
-        while at < len(aside) and aside[at].start < tag.start():
+        while at < len(aside) and aside[at].start < tag.end():
             at += 1
         if at and tag.start() < aside[at - 1].end:
             continue

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from agent.dialects import arguments, reading
-from agent.dialects.tagged import Piece
+from agent.dialects import reading
 from agent.messages import Action, Malformed, Message, Part, Reply, Run, Text
-from benchmarks.answers import Stretch
 
 _HOW = f"Put code to run in a ```python block, or {reading.ANSWER_FORM}."
 
@@ -35,7 +33,7 @@ class Fenced:
         text = reading.visible(reply)
         found = reading.fenced_code(text, reply.finish_reason)
         if not found.runs and reply.tool_calls:
-            found = _from_calls(reply, found)
+            found = reading.with_calls(reply, found)
         elif not found.runs:
             calls = reading.left_calls(text, reply.finish_reason)
             found = calls if calls.runs or not found.hints else found
@@ -45,7 +43,7 @@ class Fenced:
         """The text; code of native calls as blocks, so that the history shows what ran."""
         text = reply.text or reply.refusal or ""
         if reply.tool_calls and not reading.fenced_code(reading.visible(reply), None).runs:
-            runs = _from_calls(reply, reading.Found()).runs
+            runs = reading.with_calls(reply, reading.Found()).runs
             text = "\n".join([text, *(f"```python\n{run.code}\n```" for run in runs)]).lstrip("\n")
         return Message("assistant", (Text(text or "(empty reply)"),))
 
@@ -53,18 +51,6 @@ class Fenced:
         self, results: tuple[tuple[Action, tuple[Part, ...]], ...]
     ) -> tuple[Message, ...]:
         return user_message(results)
-
-
-def _from_calls(reply: Reply, found: reading.Found) -> reading.Found:
-    """The calls as pieces of no length at the text's very start, before what was found there."""
-    pieces = [
-        Piece(
-            Stretch(0, 0, computes=True),
-            (arguments.read(c.name, c.arguments, reply.finish_reason),),
-        )
-        for c in reading.unique_calls(reply.tool_calls)
-    ]
-    return reading.Found((*pieces, *found.pieces), found.hint)
 
 
 def user_message(results: tuple[tuple[Action, tuple[Part, ...]], ...]) -> tuple[Message, ...]:

@@ -29,19 +29,26 @@ class Tags:
     )
 
     def read(self, reply: Reply) -> tuple[Action, ...]:
-        """The elements, then the answer."""
+        """The elements, then the answer. Where there is no element, native calls run although none
+        were offered."""
         text = reading.visible(reply)
         found = reading.tagged_code(text, reply.finish_reason)
+        if not found.runs and reply.tool_calls:
+            found = reading.with_calls(reply, found)
         return reading.actions(reply, text, found, _HOW)
 
     def assistant(self, reply: Reply) -> Message:
-        """The text, with the stop string that the server cut off."""
-        text = reply.text or reply.refusal or "(empty reply)"
-        last = next(reversed(list(elements(reading.visible(reply)))), None)
+        """The text, with the stop string that the server cut off; code of native calls as
+        elements, so that the history shows what ran."""
+        text, seen = reply.text or reply.refusal or "", reading.visible(reply)
+        if reply.tool_calls and not reading.tagged_code(seen, reply.finish_reason).runs:
+            runs = reading.with_calls(reply, reading.Found()).runs
+            text = "\n".join([text, *(f"<code>\n{run.code}\n</code>" for run in runs)]).lstrip("\n")
+        last = next(reversed(list(elements(seen))), None)
         cut_off = last is not None and last.kind == "code" and not last.closed
         if cut_off and reply.finish_reason == "stop":
             text += "</code>"
-        return Message("assistant", (Text(text),))
+        return Message("assistant", (Text(text or "(empty reply)"),))
 
     def observation(
         self, results: tuple[tuple[Action, tuple[Part, ...]], ...]

@@ -247,9 +247,9 @@ def test_only_angles_wrap() -> None:
     assert score("circular_shift", "2,0", "362,0").value == 0
     assert score("ring_rotor", "2,5", "362,5").value == 0
     assert score("rot_scale", "5,1", "361,1.0").value == 0
-    for turn in ("1", "359", "361", "-1", "719", "-361"):
+    for turn in ("1", "3", "357", "359", "361", "-1", "719", "-361", "-357"):
         assert score("rot_scale", "0,1", f"{turn},1").value == 1, turn
-    for turn in ("4", "356", "-4", "180", "90"):
+    for turn in ("4", "3.1", "356.9", "356", "-4", "180", "90"):
         assert score("rot_scale", "0,1", f"{turn},1").value == 0, turn
 
 

@@ -71,7 +71,9 @@ def test_any_text(text: str, arguments: str, finish_reason: str | None, called: 
     calls = (ToolCall("a", "python", arguments), ToolCall("", text[:9], text)) if called else ()
     reply = Reply(text, calls, finish_reason=finish_reason)
     for name in ("auto", *dialects.NAMES):
-        check(describe(reply, name))
+        line = describe(reply, name)
+        check(line)
+        assert "&" in text or "<answer>" not in (line["answer"] or "")
     for name in dialects.NAMES:
         dialect = dialects.get(name)
         actions = dialect.read(reply)

@@ -252,6 +252,7 @@ ANSWERS = {
     "P20-blank": Case("<answer>\n \n</answer>", (), ""),
     "P20-none": Case("I cannot tell from the image.", says="No code and no answer found."),
     "P20-empty message": Case({"role": "assistant", "content": ""}, says="Your reply was empty."),
+    "P20-blank message": Case({"role": "assistant", "content": " \n"}, says="reply was empty."),
     "P20-null message": Case({"role": "assistant", "content": None}, says="Your reply was empty."),
     "P21": Case(
         {
@@ -535,7 +536,8 @@ CALLS = {
     },
     **{
         f"key {key}": Case(called({key: "print(1)"}), ("print(1)",))
-        for key in ("script", "source", "input", "python", "command", "query", "Code", " CODE")
+        for key in ("script", "source", "input", "python", "command", "cmd", "query",
+                    "text", "program", "cell", "python_code", "Code", " CODE")
     },
     "code before other keys": Case(called({"input": "a()", "script": "b()", "code": "c()"}),
                                    ("c()",)),

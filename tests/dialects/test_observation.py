@@ -67,6 +67,8 @@ def test_the_function_that_is_offered() -> None:
 
 def test_tools_answer_what_belongs_to_no_call_in_a_user_message() -> None:
     tools = dialects.get("tools")
+    told = tools.observation(((Malformed("hint", "a"), (Text("told"),)),))
+    assert told == (Message("tool", (Text("told"),), tool_call_id="a"),)
     assert tools.observation(((Malformed("say more"), ()),)) == (
         Message("user", (Text("say more"),)),
     )
@@ -105,12 +107,30 @@ def test_the_reply_in_the_history() -> None:
         assert dialects.get(name).assistant(Reply("", refusal="no")).text == "no"
 
 
+@pytest.mark.parametrize("name", ["fenced", "tags"])
+def test_calls_that_nobody_offered_stand_beside_an_answer(name: str) -> None:
+    calls = (ToolCall("a", "python", '{"code": "print(1)"}'), ToolCall("b", "zoom", "{}"))
+    reply = Reply("<answer>5</answer>", calls)
+    assert dialects.get(name).read(reply) == (Run("print(1)"), Answer("5"))
+    (hint,) = dialects.get(name).read(Reply("so", calls[1:]))
+    assert isinstance(hint, Malformed)
+    assert "no function `zoom`" in hint.hint
+    silent = dialects.get(name).assistant(Reply("", calls[1:]))
+    assert silent == Message("assistant", (Text("(empty reply)"),))
+
+
 def test_calls_that_nobody_offered_stand_in_the_history_as_code() -> None:
     fenced = dialects.get("fenced")
     reply = Reply("look", (ToolCall("a", "python", '{"code": "print(1)"}'),))
     assert fenced.read(reply) == (Run("print(1)"),)
     assert fenced.assistant(reply).text == "look\n```python\nprint(1)\n```"
     assert not fenced.assistant(reply).tool_calls
+    tags = dialects.get("tags")
+    assert tags.read(reply) == (Run("print(1)"),)
+    assert tags.assistant(reply) == Message("assistant", (Text("look\n<code>\nprint(1)\n</code>"),))
+    written = Reply("<code>a()", reply.tool_calls, finish_reason="stop")
+    assert tags.read(written) == (Run("a()"),)
+    assert tags.assistant(written).text == "<code>a()</code>"
 
 
 @pytest.mark.parametrize(

@@ -340,6 +340,11 @@ def test_tools_without_calls(text: str, code: list[str], answer: str | None) -> 
     assert bool(hints(actions)) == (not code and answer is None)
 
 
+def test_tools_say_that_code_in_the_text_is_not_run() -> None:
+    (hint,) = hints(dialects.get("tools").read(Reply("```python\nprint(1)\n```")))
+    assert hint.startswith("Code in the text of a reply is not run. Call the function `python`")
+
+
 def test_surrogates_do_not_reach_the_box() -> None:
     (action,) = dialects.get("tools").read(Reply("", (call('{"code": "print(\'\\ud800\')"}'),)))
     assert action == Run("print('?')", "c1")
