@@ -63,6 +63,10 @@ class Engine:
         found = self.api.containers(all=True, filters={"label": f"potrunner.run={RUN}"})
         return [str(container["Id"]) for container in found]
 
+    def owners(self) -> set[int]:
+        found = self.api.containers(all=True, filters={"label": f"potrunner.run={RUN}"})
+        return {int(container["Labels"]["potrunner.pid"]) for container in found}
+
     def create(self, labels: dict[str, str]) -> str:
         made = self.api.create_container(
             DEFAULT_IMAGE,
@@ -165,6 +169,36 @@ def test_a_killed_runner_leaves_nothing(
         assert eventually(lambda: engine.containers() == [])
     assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in first))
     assert eventually(lambda: not any(str(runner.pid) in group for group in groups()))
+
+
+@pytest.mark.docker
+def test_of_two_runners_the_killed_ones_boxes_alone_are_removed(
+    engine: Engine, supervisor: Path
+) -> None:
+    """Neither its reaper nor the sweep of a third runner touches those of the living one."""
+    command = [sys.executable, "-c", RUNNER, "docker", str(supervisor), RUN, "2"]
+    runners = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT)
+        for _ in range(2)
+    ]
+    try:
+        for runner in runners:
+            assert runner.stdout is not None
+            assert [runner.stdout.readline() for _ in range(2)] == [b"open\n"] * 2
+        killed, living = runners
+        killed.kill()
+        killed.wait()
+        assert eventually(lambda: engine.owners() == {living.pid})
+        sweep()
+        assert engine.owners() == {living.pid}
+        assert len(engine.containers()) == 2
+    finally:
+        for runner in runners:
+            runner.kill()
+            runner.wait()
+            assert runner.stdout is not None
+            runner.stdout.close()
+    assert eventually(lambda: engine.containers() == [])
 
 
 def groups() -> list[str]:
