@@ -96,6 +96,7 @@ class BoxKernel(IPythonKernel):
         shell.failure = None
         shell.restore_methods()
         shell.restore_names()
+        shell.displayhook.pub_socket = shell.display_pub.pub_socket = self.iopub_socket
         try:
             reply: dict[str, Any] = await super().do_execute(*args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - an interrupt, or what the cell broke

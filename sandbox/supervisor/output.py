@@ -14,7 +14,7 @@ from . import bundle
 from .fulltext import FullText
 from .items import Text
 from .reactor import Reactor
-from .screen import Screen
+from .screen import Screen, one_name
 from .shape import as_dict, as_list
 
 _CHUNK = 65536
@@ -88,7 +88,7 @@ class Output:
     def fail_unless_shown(self, content: dict[str, Any]) -> None:
         """The error of a reply, where no message has shown it: a cell never fails in silence, nor
         under another's name."""
-        name = str(content.get("ename") or "")
+        name = one_name(str(content.get("ename") or ""))
         shown = self.screen.failures
         # A value that could not be displayed is no failure of the code: its reply has no name.
         if name in shown or (shown and name in ("", "NoneType")):

@@ -21,6 +21,11 @@ MAX_FAILURES = 4
 """A cell ends by one exception; more come of cells that it runs itself."""
 
 
+def one_name(name: str) -> str:
+    """An exception's name as it is shown."""
+    return encodable(plain(name))[:200]
+
+
 class Screen:
     """The outputs of one cell."""
 
@@ -101,7 +106,7 @@ class Screen:
         value, gone = middle_cut(encodable(plain(value)), MESSAGE_CHARS)
         lines, more = middle_cut(encodable(plain(traceback)), TRACEBACK_CHARS)
         self.dropped_other += gone + more
-        self.fill(message, Failure(encodable(plain(name))[:200], value, lines))
+        self.fill(message, Failure(one_name(name), value, lines))
         self._limit_failures()
 
     @property

@@ -23,7 +23,7 @@ from IPython.core.error import UsageError
 from traitlets import observe
 
 from . import interpreter
-from .failures import is_plain, lines_of, name_of, short_chain, text_of
+from .failures import attempt, is_plain, lines_of, name_of, short_chain, text_of
 from .terminal import encodable
 
 _OURS = os.path.dirname(__file__) + os.sep  # noqa: PTH120
@@ -71,6 +71,8 @@ class BoxShell(ZMQInteractiveShell):
             # Kept here: from now on the cell's own objects take part in what IPython does.
             if result is not None and result.error_in_exec is not None:
                 self.failure = result.error_in_exec
+                if attempt(lambda: bool(result.error_in_exec))[1]:  # IPython asks that next
+                    result.error_in_exec = RuntimeError()
         return failed
 
     def ask_exit(self) -> None:
