@@ -44,6 +44,8 @@ class Found:
 
     pieces: tuple[Piece, ...] = ()
     hint: str = ""
+    called: tuple[Code | Hint, ...] = ()
+    """What native calls beside the text ask for."""
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -56,7 +58,7 @@ class Found:
 
     @property
     def _found(self) -> list[Code | Hint]:
-        return [each for piece in self.pieces for each in piece.found]
+        return [*self.called, *(each for piece in self.pieces for each in piece.found)]
 
 
 def visible(reply: Reply) -> str:
@@ -133,6 +135,14 @@ def left_calls(text: str, finish_reason: str | None) -> Found:
     )
     found = tuple(piece for piece in bare if piece.found)
     return Found(outside_answers(text, found, finish_reason))
+
+
+def with_calls(reply: Reply, found: Found) -> Found:
+    """What was found in the text, and the native calls beside it: they run although none were
+    offered."""
+    calls = unique_calls(reply.tool_calls)
+    called = tuple(arguments.read(c.name, c.arguments, reply.finish_reason) for c in calls)
+    return Found(found.pieces, found.hint, called)
 
 
 def outside_answers(
