@@ -23,6 +23,8 @@ from .reactor import Reactor
 MAX_MESSAGE = 96 * 1024 * 1024
 _BATCH = 64
 """Messages handled before others get a turn."""
+WELCOME_SECONDS = 0.25
+"""After so long without a welcome, the kernel is asked again."""
 
 OnMessage = Callable[[str, dict[str, Any]], None]
 
@@ -136,12 +138,23 @@ class Handle:
             each.linger = 0
             each.rcvhwm = 0
             each.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE)
-            if each is iopub:
-                each.subscribe(b"")
             each.connect(f"ipc://{self.address}-{number}")
             self._sockets.append(each)
         self._reactor.watch(shell, lambda: self._receive(shell, "shell"))
         self._reactor.watch(iopub, lambda: self._receive(iopub, "iopub"))
+        self._subscribe(iopub)
+
+    def _subscribe(self, iopub: zmq.Socket[Any]) -> None:
+        """Until the kernel welcomes us, which says that it is ready.
+
+        Its thread waits for the edge of a descriptor, which a message that it sends in that moment
+        takes away: then it sleeps beside the subscription that it has got.
+        """
+        if self.ready or iopub.closed:
+            return
+        iopub.unsubscribe(b"")
+        iopub.subscribe(b"")
+        self._reactor.later(WELCOME_SECONDS, lambda: self._subscribe(iopub))
 
     def _receive(self, source: zmq.Socket[Any], name: str) -> None:
         for _ in range(_BATCH):
