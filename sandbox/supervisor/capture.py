@@ -118,6 +118,7 @@ class Capture:
     def end(self) -> None:
         """Everything written so far is in the pipes; what comes later goes nowhere."""
         self.flush()
+        self._cell += 1  # between cells nobody speaks: the next request is the parent by then
         os.dup2(self._null, 1)
         os.dup2(self._null, 2)
         self._restore()  # the kernel flushes them next, and must not meet a closed one

@@ -204,6 +204,27 @@ def test_threads_of_an_earlier_cell_are_mute_however_they_write(cells: Cells) ->
     assert cells.run("import time; time.sleep(0.8)").outputs == ()
 
 
+def test_a_thread_of_an_earlier_cell_that_speaks_as_the_next_request_arrives(cells: Cells) -> None:
+    """The request is the kernel's newest by then, but its cell has not begun."""
+    cells.run(
+        """
+        import threading
+        kernel, go, said = get_ipython().kernel, threading.Event(), threading.Event()
+        def speak():
+            go.wait(20)
+            display("LATE"); print("LATE", flush=True)
+            said.set()
+        threading.Thread(target=speak).start()
+        def set_parent(*args, **kwargs):
+            del kernel.set_parent
+            kernel.set_parent(*args, **kwargs)
+            go.set(); said.wait(10)
+        kernel.set_parent = set_parent
+        """
+    )
+    assert cells.text("print(said.is_set())") == "True"
+
+
 def test_settings_of_the_interpreter_last_one_cell(cells: Cells) -> None:
     cells.run(
         """
