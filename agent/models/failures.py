@@ -75,6 +75,10 @@ def judge(status: int, headers: Mapping[str, str], body: str, now: datetime) -> 
         return Verdict(words, AccessRefused, _ACCESS[status])
     if status == 429 and _QUOTA.search(said):
         return Verdict(words, AccessRefused, "the account's quota is used up")
+    if 300 <= status < 400:
+        to = one_line(headers.get("location", "")) or "no address"
+        hint = "nothing was sent there; if it is right, give it as --base-url"
+        return Verdict(f"HTTP {status}: the server sends us on to {to}", AccessRefused, hint)
     if status in _RETRIED or status >= 500:
         return Verdict(words, wait=_wait(headers, said, now))
     if status < 400:

@@ -6,6 +6,7 @@ means, tenacity waits). Neither key nor header values ever appear in a message.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
@@ -21,8 +22,9 @@ import tenacity
 
 from agent.messages import Reply, Request
 from agent.models.completion import estimated_usage, read_completion
-from agent.models.errors import AccessRefused, ModelError, ModelUnavailable
+from agent.models.errors import AccessRefused, ModelError, ModelRefused, ModelUnavailable
 from agent.models.failures import Verdict, judge, one_line, wants_max_completion_tokens
+from agent.models.incoming import ACCEPTED, TooLong, bounded
 from agent.models.options import Endpoint, Patience, RequestOptions
 from agent.models.wire import to_wire
 
@@ -68,7 +70,11 @@ class OpenAIChat:
             base_url=self._endpoint.base_url,
             max_retries=0,
             timeout=self.options.request_timeout,
-            default_headers=dict(self.options.headers),
+            default_headers={"Accept-Encoding": ACCEPTED, **self.options.headers},
+            # Keys and pictures go to the address that the user gave and to no other.
+            http_client=openai.DefaultAsyncHttpxClient(
+                follow_redirects=False, event_hooks={"response": [bounded]}
+            ),
         )
         return self
 
@@ -115,15 +121,19 @@ class OpenAIChat:
         try:
             # `post` and not `chat.completions.create`: what is sent is the body, key by key, and
             # what comes back is text, since servers send shapes that the SDK's types do not hold.
-            answer = await self._client.post(
-                "/chat/completions", cast_to=httpx2.Response, body=adapted
-            )
+            # The SDK's timeout is for one read; a server that drips never reaches it.
+            async with asyncio.timeout(self.options.request_timeout):
+                answer = await self._client.post(
+                    "/chat/completions", cast_to=httpx2.Response, body=adapted
+                )
             status, headers, text = answer.status_code, answer.headers, answer.text
         except openai.APIStatusError as error:
             status, headers, text = error.status_code, error.response.headers, error.response.text
-        except openai.APITimeoutError:
+        except (openai.APITimeoutError, TimeoutError):
             seconds = self.options.request_timeout
             raise _Again(Verdict(f"no answer within {seconds:g} s (--request-timeout)")) from None
+        except TooLong as error:
+            raise self._error(ModelRefused, Verdict(str(error))) from None
         except openai.APIConnectionError as error:
             reason = one_line(str(error.__cause__ or error)) or "connection failed"
             raise _Again(Verdict(reason)) from None

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import logging
+import re
+import resource
 import socket
 import time
+import zlib
 from collections.abc import AsyncGenerator, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -301,6 +305,136 @@ def test_a_slow_answer_ends_at_the_request_timeout() -> None:
             assert (await model.reply(ASK)).text == "<answer>2</answer>"
             assert "--request-timeout" in told[0]
             assert [line["answered"] for line in log] == [True]
+
+    run(work())
+
+
+@contextlib.asynccontextmanager
+async def raw_server(*chunks: bytes, pause: float = 0.0) -> AsyncGenerator[tuple[str, list[bytes]]]:
+    """Sends these bytes to whoever asks, then closes; keeps what was asked."""
+    asked: list[bytes] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+            assert length is not None
+            asked.append(head + await reader.readexactly(int(length[1])))
+            for chunk in chunks:
+                writer.write(chunk)
+                await writer.drain()
+                await asyncio.sleep(pause)
+            writer.close()
+            await writer.wait_closed()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            writer.transport.abort()
+        finally:
+            done.set()
+
+    done = asyncio.Event()
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}/v1", asked
+        if asked:
+            await asyncio.wait_for(done.wait(), 30)
+            await asyncio.sleep(0.05)
+
+
+COMPLETION = b'{"choices": [{"finish_reason": "stop", "message": {"content": "hi"}}]}'
+
+
+def head_of(body: bytes, *headers: bytes) -> bytes:
+    lines = (b"HTTP/1.1 200 OK", b"content-length: %d" % len(body), *headers, b"connection: close")
+    return b"\r\n".join(lines) + b"\r\n\r\n"
+
+
+async def asked_once(base_url: str, options: RequestOptions | None = None) -> Reply | ModelError:
+    patience = Patience(total=0.01, first_contact=0.01, first_wait=0.01)
+    async with OpenAIChat("m", Endpoint(base_url, KEY, "test"), options, patience) as model:
+        return await outcome(model)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_nothing_follows_a_redirect(status: int) -> None:
+    async def work() -> None:
+        async with raw_server() as (elsewhere, followed):
+            to = f"location: {elsewhere}/chat/completions\r\n".encode()
+            answer = b"HTTP/1.1 %d Moved\r\n%scontent-length: 0\r\n\r\n" % (status, to)
+            async with raw_server(answer) as (base_url, asked):
+                found = await asked_once(base_url, RequestOptions(headers={"x-api-key": KEY}))
+                assert isinstance(found, AccessRefused)
+                assert f"sends us on to {elsewhere}" in str(found)
+                assert "--base-url" in str(found)
+                assert (len(asked), followed) == (1, [])
+
+    run(work())
+
+
+@pytest.mark.parametrize("packing", ["gzip", "deflate"])
+def test_a_packed_answer_is_unpacked(packing: str) -> None:
+    body = gzip.compress(COMPLETION) if packing == "gzip" else zlib.compress(COMPLETION)
+
+    async def work() -> None:
+        head = head_of(body, b"content-encoding: " + packing.encode())
+        async with raw_server(head, body[:9], body[9:]) as (base_url, _):
+            found = await asked_once(base_url)
+            assert isinstance(found, Reply)
+            assert found.text == "hi"
+
+    run(work())
+
+
+@pytest.mark.parametrize("kind", ["packed", "plain", "as brotli"])
+def test_an_answer_without_end_is_refused(kind: str) -> None:
+    """A mebibyte at a time; what is packed would come to four gibibytes."""
+    block = bytes(1 << 20)
+    if kind == "packed":
+        packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+        packed = b"".join(packer.compress(block) for _ in range(4096)) + packer.flush()
+        chunks = (head_of(packed, b"content-encoding: gzip"), packed)
+    else:
+        packing = (b"content-encoding: br",) if kind == "as brotli" else ()
+        chunks = (head_of(bytes(400 << 20)[:0], *packing).replace(b": 0", b": 419430400"),)
+        chunks += (block,) * 400
+
+    async def work() -> None:
+        async with raw_server(*chunks) as (base_url, _):
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            found = await asked_once(base_url)
+            grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+            assert isinstance(found, ModelRefused)
+            assert ("'br'" if kind == "as brotli" else "more than 64 MiB") in str(found)
+            assert grown < 400 * 1024
+
+    run(work())
+
+
+def test_a_torn_packing_is_asked_for_again() -> None:
+    async def work() -> None:
+        body = b"no gzip at all"
+        async with raw_server(head_of(body, b"content-encoding: gzip"), body) as (base_url, _):
+            found = await asked_once(base_url)
+            assert isinstance(found, ModelUnavailable)
+            assert "no gzip" in str(found)
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    "start",
+    [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n"],
+    ids=["headers", "body"],
+)
+def test_a_dripping_answer_ends_at_the_request_timeout(start: bytes) -> None:
+    async def work() -> None:
+        drips = (b"x: y\r\n" if not start.endswith(b"\r\n\r\n") else b" ",) * 600
+        async with raw_server(start, *drips, pause=0.05) as (base_url, _):
+            begin = time.monotonic()
+            found = await asked_once(base_url, RequestOptions(request_timeout=0.5))
+            assert isinstance(found, ModelUnavailable)
+            assert "--request-timeout" in str(found)
+            assert time.monotonic() - begin < 15
 
     run(work())
 
