@@ -7,6 +7,7 @@ variable turns the skip into a failure: POT_REQUIRE_DOCKER=1, POT_REQUIRE_BUBBLE
 from __future__ import annotations
 
 import os
+import signal
 from functools import cache
 
 import pytest
@@ -14,6 +15,13 @@ import pytest
 from sandbox.spec import WallName
 from sandbox.wall import Wall
 from sandbox.walls import Probe, probe
+
+# Under `nohup`, or in the background of a script, some are ignored, and so they would be in every
+# program that a test starts and then interrupts.
+for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        _usual = signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(_number, _usual)
 
 WALL_NAMES: tuple[WallName, ...] = ("docker", "bubblewrap", "process")
 
