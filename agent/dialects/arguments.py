@@ -7,6 +7,8 @@ rest is answered with what is wrong and where, never run as an empty call.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
 from dataclasses import dataclass
 from typing import Any, cast
@@ -69,6 +71,20 @@ def read(name: str, arguments: str, finish_reason: str | None) -> Code | Hint:
         return Hint(f"{unknown}The call had no string `code`.{had} {usage()}".replace("\n", " "))
     code = meant(code)
     return Code(code) if code.strip() else Hint(f"The `code` of the call was empty. {usage()}")
+
+
+def as_history(name: str, arguments: str, finish_reason: str | None) -> str:
+    """The arguments as they go back to a server, which refuses a whole conversation for one call
+    whose arguments are no JSON object that can be encoded. What the model wrote stays where it may;
+    else the code that was read from it, or the text itself, stands in an object."""
+    with contextlib.suppress(ValueError, RecursionError):  # also of text that cannot be encoded
+        values: object = json.loads(arguments)
+        if isinstance(values, dict):
+            json.dumps(values, ensure_ascii=False).encode("utf-8")
+            return arguments
+    found = read(name, arguments, finish_reason)
+    kept = {"code": found.text} if isinstance(found, Code) else {"unreadable": arguments}
+    return json.dumps({key: text.encode("utf-8", "replace").decode() for key, text in kept.items()})
 
 
 def usage() -> str:

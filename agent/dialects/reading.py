@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.dialects import arguments, tagged
 from agent.dialects.arguments import Code, Hint
@@ -165,6 +165,16 @@ def unique_calls(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
         fresh = call.id if call.id and call.id not in kept else f"{call.id or 'call'}_{number}"
         kept[fresh] = ToolCall(fresh, call.name, call.arguments)
     return tuple(kept.values())
+
+
+def history_calls(reply: Reply) -> tuple[ToolCall, ...]:
+    """The calls as they go back into the history, with the ids that `unique_calls` gives."""
+    return tuple(
+        replace(
+            call, arguments=arguments.as_history(call.name, call.arguments, reply.finish_reason)
+        )
+        for call in unique_calls(reply.tool_calls)
+    )
 
 
 def called_code(calls: Iterable[ToolCall], finish_reason: str | None) -> tuple[Action, ...]:

@@ -58,7 +58,7 @@ class Tools:
 
     def assistant(self, reply: Reply) -> Message:
         """The text and the calls, with the ids that `read` uses."""
-        calls = reading.unique_calls(reply.tool_calls)
+        calls = reading.history_calls(reply)
         text = reply.text or reply.refusal or ("" if calls else "(empty reply)")
         return Message("assistant", (Text(text),) if text else (), tool_calls=calls)
 

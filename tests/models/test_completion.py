@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent import dialects
 from agent.messages import Image, Message, Reply, Request, Text, ToolCall, Usage
 from agent.models.completion import estimated_usage, read_completion, read_message
 from agent.models.options import RequestOptions
@@ -198,3 +199,78 @@ def test_extra_body_wins_and_the_request_bounds_the_tokens() -> None:
     options = RequestOptions(temperature=1.0, max_tokens=99, extra_body={"temperature": 0.1})
     body = to_wire(request, "m", options)
     assert (body["temperature"], body["max_tokens"]) == (0.1, 3)
+
+
+# --- what the model wrote never makes a server refuse the rest of the conversation
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<|image_pad|>", "<image>", "<|vision_start|>", "<start_of_image>", "[IMG]", "<|VIDEO_PAD|>"],
+)
+def test_what_stands_for_a_picture_is_broken_up_in_what_the_model_wrote(text: str) -> None:
+    call = ToolCall("a", "python", json.dumps({"code": f"print({text!r})"}))
+    request = Request(
+        (
+            Message("user", (Text(text),)),
+            Message("assistant", (Text(text),), tool_calls=(call,)),
+            Message("tool", (Text(text),), tool_call_id="a"),
+            Message("user", (Text(text), PICTURE)),
+        )
+    )
+    body = to_wire(request, "m", RequestOptions())
+    first, *later = body["messages"]
+    assert first["content"] == text  # the question is the benchmark's own
+    assert text not in json.dumps(later)
+    assert json.dumps(later).count(f"{text[0]} {text[1:]}") == 4
+
+
+@pytest.mark.parametrize(
+    "text", ["a < b > c", "<b>", "[1]", "<|im_end|>", "x[IMG0]", "<imaginary "]
+)
+def test_other_text_is_sent_as_it_is(text: str) -> None:
+    said = Message("assistant", (Text(text),))
+    body = to_wire(Request((said,)), "m", RequestOptions())
+    assert body["messages"][0]["content"] == text
+
+
+def test_lone_surrogates_and_odd_names_are_sent_as_what_can_be_encoded() -> None:
+    odd = "\ud800x"
+    call = ToolCall(odd, f"py thon.{odd}" + "y" * 90, odd)
+    said = Message("assistant", (Text(odd),), tool_calls=(call,))
+    heard = Message("tool", (Text(odd),), tool_call_id=odd)
+    body = to_wire(Request((said, heard)), "m", RequestOptions())
+    json.dumps(body, ensure_ascii=False).encode("utf-8")
+    (sent,) = body["messages"][0]["tool_calls"]
+    assert sent["id"] == body["messages"][1]["tool_call_id"] == "?x"
+    assert sent["function"]["name"] == ("py_thon__x" + "y" * 90)[:64]
+    unnamed = Message("assistant", (), tool_calls=(ToolCall("a", "", "{}"),))
+    body = to_wire(Request((unnamed,)), "m", RequestOptions())
+    assert body["messages"][0]["tool_calls"][0]["function"]["name"] == "_"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sent"),
+    [
+        ('{"code": "a()"}', None),
+        (' {"x": [1]} ', None),
+        ('{"code": "print(1)', {"unreadable": '{"code": "print(1)'}),
+        ("", {"unreadable": ""}),
+        ('"a()"', {"code": "a()"}),
+        ("[1]", {"unreadable": "[1]"}),
+        ('{"code": "a()\nb()"}', {"code": "a()\nb()"}),
+        ("{'code': 'a()'}", {"code": "a()"}),
+        ("import os\nprint(os.name)", {"code": "import os\nprint(os.name)"}),
+        ('{"\\ud800": 1}', {"unreadable": '{"\\ud800": 1}'}),
+        ("[" * 100_000, {"unreadable": "[" * 100_000}),
+    ],
+)
+def test_arguments_go_back_as_an_object(arguments: str, sent: dict[str, Any] | None) -> None:
+    reply = Reply("", (ToolCall("a", "python", arguments),))
+    message = dialects.get("tools").assistant(reply)
+    (call,) = message.tool_calls
+    assert call.id == "a"
+    if sent is None:
+        assert call.arguments == arguments
+    else:
+        assert json.loads(call.arguments) == sent
