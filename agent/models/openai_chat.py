@@ -32,6 +32,8 @@ _LOG = logging.getLogger(__name__)
 _LONGEST_BACKOFF = 30.0
 _FOREIGN_TRIES = 3
 """Answers of a server that is none of ours before the run is stopped."""
+_SECRET = 16
+"""Characters of the shortest key that is blanked in completions."""
 
 
 class OpenAIChat:
@@ -126,9 +128,10 @@ class OpenAIChat:
                 answer = await self._client.post(
                     "/chat/completions", cast_to=httpx2.Response, body=adapted
                 )
-            status, headers, text = answer.status_code, answer.headers, answer.text
+            status, headers, text = answer.status_code, answer.headers, self._text(answer)
         except openai.APIStatusError as error:
-            status, headers, text = error.status_code, error.response.headers, error.response.text
+            answer = error.response
+            status, headers, text = answer.status_code, answer.headers, self._text(answer)
         except (openai.APITimeoutError, TimeoutError):
             seconds = self.options.request_timeout
             raise _Again(Verdict(f"no answer within {seconds:g} s (--request-timeout)")) from None
@@ -146,6 +149,13 @@ class OpenAIChat:
             self._rename_max_tokens()
             return await self._attempt(body)
         raise self._failure(status, {k.lower(): v for k, v in headers.items()}, text)
+
+    def _text(self, answer: httpx2.Response) -> str:
+        """JSON is UTF-8 whatever the header says. A key that the server gives back, in a completion
+        too, is blanked; a short one is no secret and may be any word."""
+        text = answer.content.decode("utf-8", "replace")
+        key = self._endpoint.api_key
+        return text.replace(key, "***") if len(key) >= _SECRET else text
 
     def _failure(self, status: int, headers: dict[str, str], text: str) -> Exception:
         """What to raise for an answer that is no completion: a `ModelError`, or `_Again`."""

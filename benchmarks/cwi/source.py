@@ -189,7 +189,7 @@ def _meta(text: Any, place: str) -> Mapping[str, Any]:
         return {}
     try:
         meta = json.loads(text)
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, RecursionError) as problem:
         raise DataError(f"expected JSON text as meta in {place}: {problem}") from None
     if not isinstance(meta, dict):
         raise DataError(f"expected a JSON object as meta in {place}, found {text[:60]!r}")

@@ -126,6 +126,7 @@ REFUSED: dict[str, tuple[list[dict[str, Any]], type[BenchmarkError], str]] = {
         "image bytes",
     ),
     "meta that is no JSON": ([row(0, meta="{")], DataError, "JSON text.*row 0"),
+    "meta that is too deep": ([row(0, meta="[" * 100_000)], DataError, "JSON text.*row 0"),
     "meta that is no object": ([row(0, meta="[1]")], DataError, "object.*row 0"),
     "no prompt": ([row(0, prompt=None), row(1)], DataError, "prompt.*row 0"),
     "no columns": ([{"question": "?", "label": 1}], DataError, "found question, label"),

@@ -385,6 +385,28 @@ def test_a_packed_answer_is_unpacked(packing: str) -> None:
     run(work())
 
 
+@pytest.mark.parametrize("charset", [b"rot13", b"utf-16", b"nothing", b"hex"])
+def test_json_is_utf8_whatever_the_header_says(charset: bytes) -> None:
+    body = COMPLETION.replace(b"hi", "é".encode())
+
+    async def work() -> None:
+        head = head_of(body, b"content-type: application/json; charset=" + charset)
+        async with raw_server(head, body) as (base_url, _):
+            found = await asked_once(base_url)
+            assert isinstance(found, Reply)
+            assert found.text == "é"
+
+    run(work())
+
+
+def test_a_key_that_comes_back_is_in_no_reply() -> None:
+    async def work() -> None:
+        async with talking(Step(text=f"you sent {KEY}, did you?")) as (model, _, _):
+            assert (await model.reply(ASK)).text == "you sent ***, did you?"
+
+    run(work())
+
+
 @pytest.mark.parametrize("kind", ["packed", "plain", "as brotli"])
 def test_an_answer_without_end_is_refused(kind: str) -> None:
     """A mebibyte at a time; what is packed would come to four gibibytes."""
